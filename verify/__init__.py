@@ -1,0 +1,1 @@
+"""attnproof's engine room: model, numbers, derivations, engines, checkers, audit, report and the command."""
