@@ -1,0 +1,1 @@
+"""Claims, verdicts, evidence, certificates and the registry. Standard library only."""

@@ -1,0 +1,36 @@
+"""Errors a user can act on, each with the exit code of the command."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class AttnproofError(Exception):
+    """Base of every error shown as one sentence instead of a traceback. Exit code 2."""
+
+    exit_code = 2
+
+
+class RequestError(AttnproofError):
+    """The request is wrong: an unknown name, a malformed value, a file that cannot be read."""
+
+
+class EnvironmentProblem(AttnproofError):
+    """The machine lacks something the request needs: an engine, a package, an interpreter."""
+
+
+class ResultFileError(AttnproofError):
+    """A result file is cut off, edited, of a newer schema, or not a result file."""
+
+
+def unknown_name(what: str, given: str, known: Iterable[str]) -> RequestError:
+    """The error for a name that is not known: says which names are near, or lists them all.
+
+    Args:
+        what: the kind of thing asked for, e.g. ``"claim"``.
+        given: the name the user wrote.
+        known: every name that would have been accepted.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    return RequestError(f"unknown {what} {given!r}; {hint}")
