@@ -1,0 +1,1 @@
+"""Re-check evidence. Small, and independent of the engines that found it."""

@@ -1,0 +1,1 @@
+"""One file per engine, one third-party library each."""
