@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from verify.model import digest
-from verify.model.claim import Settled
+from verify.model.claim import Assumption, Claim, Settled, Status, Variable
 from verify.model.errors import ResultFileError
-from verify.model.evidence import Evidence, Obligation, Part, SettledPart
+from verify.model.evidence import Check, Evidence, MutantOutcome, Obligation, Part, SettledPart
+from verify.model.verdict import Verdict
 
 VERSION = 1
 """Version of both formats; a reader refuses anything newer."""
@@ -123,7 +124,7 @@ def read(path: Path) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError) as problem:
         raise ResultFileError(f"{path} is cut off or not JSON ({problem}); make it again") from problem
     if not isinstance(data, dict) or data.get("format") not in SCHEMAS:
-        raise ResultFileError(f"{path} is not an attnproof certificate: its format is not one of {[*SCHEMAS]}")
+        raise ResultFileError(f"{path} is not an attnproof certificate (formats: {', '.join(SCHEMAS)})")
     version = data.get("version")
     if not isinstance(version, int) or version > VERSION:
         raise ResultFileError(
@@ -132,3 +133,49 @@ def read(path: Path) -> dict[str, Any]:
     if seal(data)["digest"] != data.get("digest"):
         raise ResultFileError(f"{path} was edited after it was sealed: its content does not match its digest")
     return data
+
+
+def settled(data: dict[str, Any]) -> Settled:
+    """The settled claim a certificate records: what its verdicts are computed from."""
+    claim = Claim(
+        id=data["id"],
+        title=data["title"],
+        statement=data["statement"],
+        source=data["source"],
+        status=Status(data["status"]),
+        scope=data["scope"],
+        variables=tuple(Variable(**item) for item in data["variables"]),
+        assumptions=tuple(Assumption(**item) for item in data["assumptions"]),
+        asked=data["asked"],
+        parts=lambda: (),
+        mutants=(),
+        remark=data["remark"],
+    )
+    parts = tuple(_settled_part(part) for part in data["parts"])
+    mutants = tuple(
+        MutantOutcome(item["name"], item["description"], Verdict(item["verdict"]), item["detail"])
+        for item in data["mutants"]
+    )
+    return Settled(claim, parts, mutants)
+
+
+def _settled_part(data: dict[str, Any]) -> SettledPart:
+    evidence = tuple(
+        Evidence(
+            Obligation(
+                item["kind"],
+                item["label"],
+                item["strength"],
+                item["data"],
+                Verdict(item["best"]),
+                item["sizes"],
+            ),
+            tuple(
+                Check(check["by"], check["role"], Verdict(check["verdict"]), check["detail"])
+                for check in item["checks"]
+            ),
+        )
+        for item in data["evidence"]
+    )
+    obligations = tuple(item.obligation for item in evidence)
+    return SettledPart(Part(data["statement"], obligations, data["refutes"]), evidence)

@@ -6,7 +6,18 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("sympy", "mpmath", "python-flint", "z3-solver", "cvc5", "numpy", "torch", "transformers", "triton")
+PACKAGES = (
+    "sympy",
+    "mpmath",
+    "python-flint",
+    "z3-solver",
+    "cvc5",
+    "numpy",
+    "torch",
+    "transformers",
+    "flash-linear-attention",
+    "triton",
+)
 """Distributions whose versions are recorded when they are installed."""
 
 
@@ -20,7 +31,7 @@ def version(distribution: str) -> str | None:
 
 def describe(seed: int) -> dict[str, Any]:
     """Versions, platform, commit of the working copy (``None`` outside one) and the seed."""
-    packages = {name: version(name) for name in (*PACKAGES, "flash-linear-attention")}
+    packages = {name: version(name) for name in PACKAGES}
     return {
         "attnproof": version("attnproof"),
         "python": platform.python_version(),

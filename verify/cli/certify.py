@@ -1,0 +1,105 @@
+"""``attnproof certify``: check a kernel's numerics and write a certificate."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from verify.cli.options import RESULTS, AsJson, Fresh, Results, cache_folder
+from verify.model.verdict import Verdict, exit_code
+
+Target = Annotated[str, typer.Argument(help="package.module:function or path/to/file.py:function.")]
+Mechanism = Annotated[str, typer.Option(help="What the kernel computes: gdn or kda.")]
+Convention = Annotated[
+    str, typer.Option(help="How it is called: ours, fla, transformers, or a TOML file of your own.")
+]
+Dtype = Annotated[str, typer.Option(help="Type of q, k and v: float32, float64, bfloat16 or float16.")]
+Python = Annotated[str | None, typer.Option(help="Interpreter the kernel runs under; this one by default.")]
+Budget = Annotated[str, typer.Option(help="How many inputs: fast or standard.")]
+Seed = Annotated[int, typer.Option(help="Seed of every random input.")]
+TimeLimit = Annotated[float, typer.Option(help="Seconds one call of the kernel may take.")]
+MemoryLimit = Annotated[float, typer.Option(help="GiB of memory the kernel's process may use.")]
+
+
+def certify(
+    target: Target,
+    mechanism: Mechanism,
+    convention: Convention = "ours",
+    dtype: Dtype = "float32",
+    python: Python = None,
+    budget: Budget = "fast",
+    seed: Seed = 0,
+    time_limit: TimeLimit = 60.0,
+    memory_limit: MemoryLimit = 8.0,
+    results: Results = RESULTS,
+    json_output: AsJson = False,
+    fresh: Fresh = False,
+) -> int:
+    """Certify a kernel against exact references with derived tolerances, or break it and say why.
+
+    The kernel runs in a process of its own. Small-integer inputs must agree bit for bit with the definition
+    in exact rationals; float inputs must stay within a tolerance derived from the formats; causality,
+    resuming through the state and unchanged inputs are checked bitwise. A failure is shrunk and written as
+    an input file and a script that shows it with torch alone.
+
+    Example: attnproof certify my_kernels.py:chunk_kda --mechanism kda --convention fla
+    """
+    from verify.audit.certify import certify as run
+    from verify.model import certificate
+
+    folder = results / "certify" / _slug(target, dtype)
+    data = run(
+        target,
+        mechanism,
+        convention,
+        dtype=dtype,
+        budget=budget,
+        seed=seed,
+        python=python,
+        time_limit_s=time_limit,
+        memory_limit_gib=memory_limit,
+        cache=None if fresh else cache_folder(),
+        progress=_progress(),
+        folder=folder,
+    )
+    certificate.write(folder / "certificate.json", data)
+    print(json.dumps(data, indent=1, ensure_ascii=False) if json_output else _text(data, folder))
+    return exit_code([Verdict(data["verdict"])])
+
+
+def _slug(target: str, dtype: str) -> str:
+    name = "".join(letter if letter.isalnum() else "-" for letter in f"{target}-{dtype}")
+    return "-".join(part for part in name.split("-") if part)
+
+
+def _progress() -> Any:
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int, what: str) -> None:
+        end = "\n" if done == total else "\r"
+        print(f"\r\033[K{done}/{total} {what}", end=end, file=sys.stderr, flush=True)
+
+    return show
+
+
+def _text(data: dict[str, Any], folder: Path) -> str:
+    lines = [f"{data['verdict']:<9} {data['target']['requested']}: {data['summary']}"]
+    if data["target"].get("dispatches_to"):
+        lines.append(f"  this name dispatches to {data['target']['dispatches_to']}")
+    for item in data["classes"]:
+        lines.append(f"  {item['verdict']:<9} {item['name']:<22} {item['cells']:>3} inputs  {_ratio(item)}")
+    for item in data["properties"]:
+        lines.append(f"  {item['verdict']:<9} {item['name']}: {item['detail']}")
+    for item in data["findings"]:
+        lines.append(f"  reason: {item['reason']}. {item['detail']}")
+    if data["reproducer"]:
+        lines.append(f"  reproduce: python {folder / data['reproducer']['script']}")
+    return "\n".join([*lines, f"  certificate: {folder / 'certificate.json'}"])
+
+
+def _ratio(item: dict[str, Any]) -> str:
+    worst = item["worst_ratio"]
+    return f"worst error / tolerance {worst:.3g}" if isinstance(worst, float) else f"worst error {worst}"

@@ -1,0 +1,93 @@
+"""``attnproof prove`` and ``attnproof refute``: settle claims and write their certificates."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from verify.cli.options import CORES, RESULTS, AsJson, Cores, Fresh, Results, cache_folder
+from verify.model import certificate, registry
+from verify.model.verdict import Verdict, exit_code
+
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Claim ids; all when omitted.")]
+
+
+def prove(
+    ids: Ids = None,
+    results: Results = RESULTS,
+    json_output: AsJson = False,
+    jobs: Cores = CORES,
+    fresh: Fresh = False,
+) -> int:
+    """Re-derive theorems: every step of every derivation is checked by a machine.
+
+    Without ids, all claims under derivations/. Each result is written as a certificate as soon as it is
+    there. Example: attnproof prove gdn.exact-delta
+    """
+    return _settle("derivations", ids, results, json_output, jobs, fresh)
+
+
+def refute(
+    ids: Ids = None,
+    results: Results = RESULTS,
+    json_output: AsJson = False,
+    jobs: Cores = CORES,
+    fresh: Fresh = False,
+) -> int:
+    """Build exact counterexamples and re-check them by independent code.
+
+    Without ids, all claims under counterexamples/. Exit code 0 means that every counterexample stands.
+    Example: attnproof refute delta.overwrite
+    """
+    return _settle("counterexamples", ids, results, json_output, jobs, fresh)
+
+
+def _settle(
+    room: str, ids: list[str] | None, results: Path, json_output: bool, jobs: int, fresh: bool
+) -> int:
+    from verify.prove import certify_claims
+
+    wanted = [registry.find(name).id for name in ids] if ids else [e.id for e in registry.entries(room)]
+    started = time.monotonic()
+    made: dict[str, dict[str, Any]] = {}
+
+    def done(data: dict[str, Any], cached: bool) -> None:
+        certificate.write(results / "claims" / f"{data['id']}.json", data)
+        made[data["id"]] = data
+        if not json_output:
+            print(_line(data, cached), flush=True)
+        if sys.stderr.isatty() and len(made) < len(wanted):
+            print(f"\r{len(made)}/{len(wanted)} settled …", end="\r", file=sys.stderr, flush=True)
+
+    certify_claims(wanted, None if fresh else cache_folder(), jobs, done)
+    ordered = [made[name] for name in wanted]
+    if json_output:
+        print(json.dumps([_summary(data) for data in ordered], indent=1, ensure_ascii=False))
+    else:
+        print(_total(ordered, results, time.monotonic() - started))
+    return exit_code(Verdict(data["verdict"]) for data in ordered)
+
+
+def _line(data: dict[str, Any], cached: bool) -> str:
+    killed = sum(mutant["rejected"] for mutant in data["mutants"])
+    printed = "  (as printed: refuted)" if any(part["refutes"] for part in data["parts"]) else ""
+    note = "  [cached]" if cached else ""
+    strength = f"{data['reached']} of {data['asked']}"
+    return (
+        f"{data['verdict']:<9} {data['id']:<24} strength {strength:<12} "
+        f"mutants killed {killed}/{len(data['mutants'])}{printed}{note}"
+    )
+
+
+def _total(made: list[dict[str, Any]], results: Path, seconds: float) -> str:
+    words = [data["verdict"] for data in made]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in Verdict if word in words)
+    return f"{len(made)} claims in {seconds:.1f} s: {counts}. Certificates: {results / 'claims'}"
+
+
+def _summary(data: dict[str, Any]) -> dict[str, Any]:
+    kept = ("id", "title", "status", "verdict", "asked", "reached", "scope", "digest")
+    return {name: data[name] for name in kept}

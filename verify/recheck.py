@@ -1,0 +1,77 @@
+"""Re-verify a whole certificate file: schema, verdicts from evidence, and every checkable obligation."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from verify.checkers import kernel_certificate
+from verify.model import certificate
+from verify.model.evidence import Evidence
+from verify.model.judges import ask
+from verify.model.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a re-check found.
+
+    Attributes:
+        summary: one line on what was looked at.
+        faults: what does not hold; empty when everything does.
+    """
+
+    summary: str
+    faults: tuple[str, ...]
+
+
+def recheck(path: Path) -> Outcome:
+    """Re-verify one certificate file.
+
+    Raises:
+        ResultFileError: it is cut off, edited, of a newer version, or not a certificate.
+    """
+    data = certificate.read(path)
+    problems = [
+        f"schema: {error.message[:200]} at {'/'.join(map(str, error.path)) or 'the top'}"
+        for error in jsonschema.Draft202012Validator(certificate.schema(data["format"])).iter_errors(data)
+    ]
+    if problems:
+        return Outcome("does not fit its schema", tuple(problems[:5]))
+    if data["format"] == certificate.KERNEL_FORMAT:
+        faults = kernel_certificate.recheck(data)
+        return Outcome(f"{data['verdict']}, {len(data['cells'])} cells", tuple(faults))
+    return _claim(data)
+
+
+def _claim(data: dict[str, Any]) -> Outcome:
+    settled = certificate.settled(data)
+    faults, again, left = [], 0, 0
+    for part in settled.parts:
+        for item in part.evidence:
+            fault = _obligation(item)
+            if fault is None:
+                left += 1
+            else:
+                again += 1
+                faults += [fault] if fault else []
+    stated = [Verdict(part["verdict"]) for part in data["parts"]]
+    if stated != [part.verdict for part in settled.parts] or Verdict(data["verdict"]) is not settled.verdict:
+        faults.append("the verdicts do not follow from the evidence")
+    if data["reached"] != settled.reached:
+        faults.append(f"reached {data['reached']} is stated, the evidence gives {settled.reached}")
+    note = f", {left} rest on the solvers' word" if left else ""
+    return Outcome(f"{data['verdict']}, {again} obligations judged again{note}", tuple(faults))
+
+
+def _obligation(item: Evidence) -> str | None:
+    """What is wrong with one piece of evidence; ``None`` when no checker treats its kind."""
+    words = ask("verify.checkers", item.obligation)
+    if not words:
+        return None
+    recorded = [check.verdict for check in item.checks if check.role == "checker"]
+    if recorded != [word.verdict for word in words]:
+        said = ", ".join(f"{word.verdict} ({word.detail})" for word in words)
+        return f"«{item.obligation.label}»: {', '.join(recorded) or 'no checker'} is recorded, now {said}"
+    return ""

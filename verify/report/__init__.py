@@ -1,0 +1,1 @@
+"""Pages, plots and LaTeX made from result files alone."""
