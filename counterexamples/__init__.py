@@ -1,0 +1,1 @@
+"""Refuted statements by topic, each with an exact witness."""

@@ -1,0 +1,1 @@
+"""Chunkwise forms of the recurrent mechanisms."""

@@ -1,0 +1,1 @@
+"""The delta rule (DeltaNet): erase what a key held, write the new value."""

@@ -1,0 +1,1 @@
+"""Gated DeltaNet (GDN): the delta rule after one decay per head."""

@@ -1,0 +1,1 @@
+"""Kimi Delta Attention (KDA): the delta rule after one decay per channel."""

@@ -1,0 +1,1 @@
+"""Linear attention: the state adds key-value products."""
