@@ -34,6 +34,9 @@ def judge(obligation: Obligation) -> Check:
                     if any(term < 0 for term in found.terms):
                         detail = f"{found.label} drops a negative term with sizes {instance}"
                         return Check(by, "engine", Verdict.REFUTED, detail)
+                    if not found.value.is_finite():
+                        detail = f"{found.label} has no value at a random point with sizes {instance}"
+                        return Check(by, "engine", Verdict.UNDECIDED, detail)
                     widest = flint.arb.max(widest, found.value.rad())
                 points += 1
     detail = (
