@@ -1,0 +1,1 @@
+"""Certify: conventions, inputs, references, derived tolerances, properties, shrinking, the worker."""

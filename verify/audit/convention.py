@@ -1,0 +1,266 @@
+"""How a kernel wants to be called: argument names, gate space, layouts, dtypes, sizes it accepts."""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from verify.audit.case import MECHANISMS, Array, Case
+from verify.model.errors import RequestError, unknown_name
+
+_OUR_FIELDS = ("q", "k", "v", "g", "beta", "scale", "initial_state")
+_DTYPE_RULES = ("input", "float32", "float64", "at-least-float32")
+_CHOICES = {
+    "mechanism": MECHANISMS,
+    "gate_space": ("ln", "log2", "linear"),
+    "scale": ("argument", "fixed"),
+    "state_layout": ("KV", "VK"),
+    "form": ("recurrent", "chunked"),
+    "compute_dtype": _DTYPE_RULES,
+    "output_dtype": _DTYPE_RULES,
+    "state_dtype": _DTYPE_RULES,
+    "returns": ("output-and-state", "output"),
+}
+# exp of this underflows to zero in every format; stands for the logarithm of a decay handed over as 0.
+_LN_OF_ZERO = -1e5
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The contract between a :class:`Case` and one function.
+
+    Args:
+        name: preset name, or path of the user's file.
+        mechanism: ``"gdn"`` or ``"kda"``.
+        summary: one line for people.
+        arguments: our field to their argument name; without ``initial_state`` the function takes
+            no state, without ``scale`` it takes no scale.
+        positional: our fields handed over by position, in order; all others go by keyword.
+        gate_space: what their ``g`` is: natural log of the decay, log to base 2, or the decay.
+        scale: ``"fixed"`` when the function multiplies queries by ``K**-0.5`` itself.
+        state_layout: ``[B, HV, K, V]`` or ``[B, HV, V, K]``.
+        grouped_heads: whether HV > H is accepted (value head hv reads q/k head hv // (HV // H)).
+        length_multiple: T must be a multiple of this.
+        form: the algorithm, for the derived tolerance.
+        chunk_size: tokens per chunk; None for a recurrent function.
+        compute_dtype: dtype the algorithm accumulates in (a rule, see :meth:`resolve`).
+        output_dtype: dtype the output must come back in (a rule).
+        state_dtype: dtype the final state must come back in (a rule).
+        returns: a pair (output, state), or the output alone.
+        extra: further keyword arguments, e.g. ``{"output_final_state": True}``.
+        initial_state_required: the function takes no None; an absent state goes over as zeros.
+        supports_empty: whether T = 0 is accepted.
+    """
+
+    name: str
+    mechanism: str
+    summary: str = ""
+    arguments: Mapping[str, str] = field(default_factory=lambda: {name: name for name in _OUR_FIELDS})
+    positional: tuple[str, ...] = ()
+    gate_space: str = "ln"
+    scale: str = "argument"
+    state_layout: str = "KV"
+    grouped_heads: bool = True
+    length_multiple: int = 1
+    form: str = "recurrent"
+    chunk_size: int | None = None
+    compute_dtype: str = "float32"
+    output_dtype: str = "input"
+    state_dtype: str = "float32"
+    returns: str = "output-and-state"
+    extra: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+    initial_state_required: bool = False
+    supports_empty: bool = True
+
+    @classmethod
+    def load(cls, name: str, mechanism: str, target: str | None = None) -> Self:
+        """The preset ``name``, or the TOML file ``name``, for one function.
+
+        Args:
+            name: a preset (see :func:`presets`) or the path of a ``.toml`` file of the same form.
+            mechanism: ``"gdn"`` or ``"kda"``.
+            target: function name or whole target text; selects the entry under ``[functions]``.
+
+        Raises:
+            RequestError: unknown name, unreadable file, unknown field or value, or a function that
+                is of the other mechanism.
+        """
+        if mechanism not in MECHANISMS:
+            raise unknown_name("mechanism", mechanism, MECHANISMS)
+        table = _read(name)
+        functions = table.pop("functions", {})
+        if not isinstance(functions, dict):
+            raise RequestError(f"convention {name}: functions must be tables, one per function name")
+        fields = _check(table, name)
+        for function, entry in functions.items():
+            overrides = _check(entry, f"{name}, function {function}")
+            if target is not None and function == _function_name(target):
+                fields.update(overrides)
+                if overrides.get("form") == "recurrent":
+                    fields.pop("chunk_size", None)
+        if fields.setdefault("mechanism", mechanism) != mechanism:
+            raise RequestError(
+                f"{_function_name(target or name)} is a {fields['mechanism']} function in convention {name}, "
+                f"not {mechanism}; ask for mechanism {fields['mechanism']}"
+            )
+        convention = cls(name=name, **fields)
+        convention._check_consistency()
+        return convention
+
+    def _check_consistency(self) -> None:
+        if missing := [f for f in _OUR_FIELDS[:5] if f not in self.arguments]:
+            raise RequestError(f"convention {self.name}: arguments has no name for {', '.join(missing)}")
+        if ("scale" in self.arguments) != (self.scale == "argument"):
+            raise RequestError(
+                f"convention {self.name}: scale is {self.scale!r}, so arguments must "
+                f"{'name' if self.scale == 'argument' else 'not name'} scale"
+            )
+        if (self.chunk_size is None) != (self.form == "recurrent"):
+            raise RequestError(
+                f"convention {self.name}: chunk_size is for chunked functions and needed there, "
+                f"got form {self.form!r} with chunk_size {self.chunk_size}"
+            )
+
+    @property
+    def takes_initial_state(self) -> bool:
+        return "initial_state" in self.arguments
+
+    @property
+    def returns_state(self) -> bool:
+        return self.returns == "output-and-state"
+
+    @staticmethod
+    def resolve(rule: str, dtype: str) -> str:
+        """The dtype a rule names for inputs of ``dtype``; "at-least-float32" keeps float64."""
+        if rule == "at-least-float32":
+            return "float64" if dtype == "float64" else "float32"
+        return dtype if rule == "input" else rule
+
+    def refusal(self, case: Case) -> str | None:
+        """Why the function does not promise to accept ``case``; None when it does."""
+        s = case.shape
+        if case.mechanism != self.mechanism:
+            return f"the case is {case.mechanism} and the convention {self.mechanism}"
+        if s.T % self.length_multiple:
+            return f"T = {s.T} is not a multiple of {self.length_multiple}"
+        if s.T == 0 and not self.supports_empty:
+            return "T = 0 is not supported"
+        if s.HV != s.H and not self.grouped_heads:
+            return f"grouped heads (HV = {s.HV}, H = {s.H}) are not supported"
+        if case.initial_state is not None and not self.takes_initial_state:
+            return "an initial state is not supported"
+        if self.scale == "fixed" and case.scale != s.K**-0.5:
+            return f"scale {case.scale} is not supported, it is fixed at K**-0.5 = {s.K**-0.5}"
+        return None
+
+    def inputs(self, case: Case) -> dict[str, tuple[Array, str]]:
+        """Array and dtype to hand over for each of our fields, in their gate space and layout."""
+        handed = {
+            f: (a, case.dtype if f in ("q", "k", "v") else case.gate_dtype) for f, a in case.arrays().items()
+        }
+        handed["g"] = (self._gate(case), case.gate_dtype)
+        s = case.shape
+        if self.initial_state_required and "initial_state" not in handed:
+            handed["initial_state"] = (np.zeros((s.B, s.HV, s.K, s.V)), case.gate_dtype)
+        if "initial_state" in handed:
+            handed["initial_state"] = (self.swap_state(handed["initial_state"][0]), case.gate_dtype)
+        return handed
+
+    def swap_state(self, state: Array) -> Array:
+        """Between our state layout and theirs; its own inverse."""
+        return state.swapaxes(-1, -2) if self.state_layout == "VK" else state
+
+    def as_seen(self, case: Case) -> Case:
+        """The case whose exact solution the function is asked for.
+
+        Converting the gate to another space rounds it once more; the reference must start from
+        what was really handed over. For ``gate_space = "ln"`` this is ``case`` itself.
+        """
+        if self.gate_space == "ln":
+            return case
+        gate = self._gate(case)
+        if self.gate_space == "log2":
+            seen = gate * np.log(2.0)
+        else:
+            seen = np.log(gate, out=np.full_like(gate, _LN_OF_ZERO), where=gate > 0)
+        return case.replace(g=seen, gate_dtype="float64")
+
+    def _gate(self, case: Case) -> Array:
+        if self.gate_space == "ln":
+            return case.g
+        theirs = case.g / np.log(2.0) if self.gate_space == "log2" else np.exp(case.g)
+        return theirs.astype(case.gate_dtype).astype(np.float64)
+
+
+def presets() -> list[str]:
+    """Names of the conventions that come with the tool."""
+    files = resources.files("verify.audit").joinpath("conventions").iterdir()
+    return sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml"))
+
+
+def _function_name(target: str) -> str:
+    return target.rpartition(":")[2].split(".")[0]
+
+
+def _read(name: str) -> dict[str, Any]:
+    if name in presets():
+        text = resources.files("verify.audit").joinpath("conventions", f"{name}.toml").read_text("utf-8")
+    elif name.endswith(".toml"):
+        try:
+            text = Path(name).expanduser().read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RequestError(f"convention file {name!r} cannot be read: {error}") from error
+    else:
+        raise unknown_name("convention", name, [*presets(), "the path of a .toml file"])
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RequestError(f"convention file {name!r} is not TOML: {error}") from error
+
+
+def _check(table: object, where: str) -> dict[str, Any]:
+    """The table's entries as constructor arguments, each checked for name, type and value."""
+    if not isinstance(table, dict):
+        raise RequestError(f"convention {where}: expected a table, got {table!r}")
+    known = {f.name: f for f in dataclasses.fields(Convention) if f.name != "name"}
+    checked: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            problem = unknown_name("field", key, known)
+            raise RequestError(f"convention {where}: {problem}")
+        if key in _CHOICES and value not in _CHOICES[key]:
+            raise RequestError(
+                f"convention {where}: {key} is {value!r}, must be one of {', '.join(_CHOICES[key])}"
+            )
+        checked[key] = _typed(key, value, where)
+    return checked
+
+
+def _typed(key: str, value: Any, where: str) -> Any:
+    """``value`` checked against the type of field ``key``."""
+    if key == "arguments":
+        valid = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+        unknown = sorted(set(value) - set(_OUR_FIELDS)) if valid else []
+    elif key == "positional":
+        valid = isinstance(value, list) and all(isinstance(v, str) for v in value)
+        unknown = sorted(set(value) - set(_OUR_FIELDS)) if valid else []
+        value = tuple(value) if valid else value
+    elif key == "extra":
+        valid = isinstance(value, dict) and all(
+            isinstance(v, bool | int | float | str) for v in value.values()
+        )
+        unknown = []
+    elif key in ("length_multiple", "chunk_size"):
+        valid, unknown = isinstance(value, int) and not isinstance(value, bool) and value >= 1, []
+    else:
+        valid, unknown = isinstance(value, str if key in _CHOICES or key == "summary" else bool), []
+    if unknown:
+        raise unknown_name(f"field of {key} in convention {where}", unknown[0], _OUR_FIELDS)
+    if not valid:
+        raise RequestError(f"convention {where}: {key} has a wrong value {value!r}")
+    return value

@@ -1,0 +1,328 @@
+"""Runs a kernel under test in a worker process; its faults come back as data, never as exceptions."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from verify.audit import rawbits
+from verify.audit.case import Array, Case, Outcome, Problem
+from verify.audit.convention import Convention
+from verify.audit.target import Target
+from verify.model.errors import EnvironmentProblem, RequestError
+
+_WORKER = Path(__file__).with_name("worker")
+# Under a private package name, so that no module of the worker answers an import of the target.
+_BOOT = """
+import importlib, sys, types
+package = sys.modules["_attnproof_worker"] = types.ModuleType("_attnproof_worker")
+package.__path__ = [sys.argv[2]]
+importlib.import_module("_attnproof_worker.serve").main()
+"""
+_TAIL_BYTES = 2000
+_EXIT_WAIT_S = 5.0
+
+
+class Subject:
+    """A kernel under test, served by a worker process that survives its faults.
+
+    The call is made without gradients, with memory from ``torch.empty`` filled with NaN, so that a
+    part of the output that nobody wrote shows.
+
+    Args:
+        target: the function, imported only in the worker.
+        convention: how to call it.
+        python: interpreter of the worker; defaults to the one running now. It needs torch.
+        time_limit_s: wall-clock limit for one case.
+        memory_limit_gib: limit on the worker's private memory (RLIMIT_DATA), imports included.
+        start_limit_s: wall-clock limit for importing torch and the target.
+        threads: CPU threads of the worker.
+        device: torch device; by default ``cuda`` for a Triton kernel when there is a GPU, else ``cpu``.
+
+    Raises:
+        RequestError: no such interpreter, module or function.
+        EnvironmentProblem: the target cannot be imported, or cannot run on this machine.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        convention: Convention,
+        python: str | None = None,
+        time_limit_s: float = 60,
+        memory_limit_gib: float = 8,
+        start_limit_s: float = 300,
+        threads: int = 1,
+        device: str | None = None,
+    ) -> None:
+        for what, value in (
+            ("time limit", time_limit_s),
+            ("memory limit", memory_limit_gib),
+            ("threads", threads),
+        ):
+            if value <= 0:
+                raise RequestError(f"the {what} must be positive, got {value}")
+        self.target = target
+        self.convention = convention
+        self._python = _interpreter(python)
+        self.time_limit_s = time_limit_s
+        self._memory_limit_gib = memory_limit_gib
+        self._start_limit_s = start_limit_s
+        self._threads = threads
+        self._device = device
+        self._folder = tempfile.TemporaryDirectory(prefix="attnproof-")
+        self._worker: _Worker | None = None
+        self.identity: dict[str, Any] = {}
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker and remove its files."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+        self._folder.cleanup()
+
+    def run(self, case: Case) -> Outcome:
+        """Hand ``case`` to the kernel once.
+
+        Raises:
+            RequestError: the convention says the function does not accept such a case.
+            EnvironmentProblem: the worker could not be started again after a crash.
+        """
+        if refusal := self.convention.refusal(case):
+            raise RequestError(f"{self.target.requested} cannot be given case {case.name!r}: {refusal}")
+        if self.identity.get("triton_interpreted") and case.dtype == "bfloat16":
+            raise EnvironmentProblem(
+                "Triton's interpreter computes bfloat16 wrongly; use a GPU or another dtype"
+            )
+        worker = self._worker or self._start()
+        start = time.perf_counter()
+        try:
+            worker.send(self._request(case))
+            report = worker.receive(self.time_limit_s)
+        except TimeoutError:
+            message = f"no result within the time limit of {self.time_limit_s:g} s{worker.tail()}"
+            return self._lost(worker, Problem("timeout", message), start)
+        except (EOFError, OSError, ValueError):
+            return self._lost(worker, Problem("killed", f"the target {worker.cause_of_death()}"), start)
+        return self._outcome(case, report)
+
+    def _start(self) -> "_Worker":
+        worker = _Worker(self._python, self._threads)
+        self._worker = worker
+        config = {
+            "requested": self.target.requested,
+            "location": self.target.location,
+            "is_file": self.target.is_file,
+            "attribute": self.target.attribute,
+            "threads": self._threads,
+            "device": self._device,
+            "memory_bytes": int(self._memory_limit_gib * 2**30),
+            "input": str(Path(self._folder.name, "input")),
+            "output": str(Path(self._folder.name, "output")),
+        }
+        name = self.target.requested
+        try:
+            worker.send(config)
+            answer = worker.receive(self._start_limit_s)
+        except TimeoutError:
+            limit = f"{self._start_limit_s:g} s"
+            raise EnvironmentProblem(f"importing {name} took longer than {limit}{worker.tail()}") from None
+        except (EOFError, OSError, ValueError):
+            raise EnvironmentProblem(f"importing {name} {worker.cause_of_death()}") from None
+        if answer["kind"] is not None:
+            error = RequestError if answer["kind"] == "request" else EnvironmentProblem
+            raise error(f"target {name!r}: {answer['message']}")
+        if self.identity and answer["identity"] != self.identity:
+            raise EnvironmentProblem(f"{name} changed while it was being certified; run it again")
+        self.identity = answer["identity"]
+        return worker
+
+    def _request(self, case: Case) -> dict[str, Any]:
+        """Write the case's tensors; returns the message that says how to call the target with them."""
+        names = self.convention.arguments
+        headers = []
+        handed = self.convention.inputs(case)
+        with open(Path(self._folder.name, "input"), "wb") as file:
+            for field, (array, dtype) in handed.items():
+                raw = rawbits.encode(array, dtype)
+                headers.append(
+                    {"name": names[field], "dtype": dtype, "shape": array.shape, "bytes": len(raw)}
+                )
+                file.write(raw)
+        keywords: dict[str, Any] = dict(self.convention.extra)
+        if "initial_state" in names and "initial_state" not in handed:
+            keywords[names["initial_state"]] = None
+        if "scale" in names:
+            keywords[names["scale"]] = case.scale
+        return {
+            "tensors": headers,
+            "positional": [names[field] for field in self.convention.positional],
+            "keywords": keywords,
+            "returns_state": self.convention.returns_state,
+            "time_limit_s": self.time_limit_s,
+        }
+
+    def _lost(self, worker: "_Worker", problem: Problem, start: float) -> Outcome:
+        """End a worker that is of no more use; the next case starts another."""
+        worker.end()
+        self._worker = None
+        return Outcome(None, None, "", "", problem, time.perf_counter() - start)
+
+    def _outcome(self, case: Case, report: dict[str, Any]) -> Outcome:
+        seconds = report["seconds"]
+        if report["kind"] is not None:
+            message = report["message"]
+            if report["kind"] == "raised":
+                message = f"the target raised {message}"
+            elif report["kind"] == "memory":
+                message = f"the target ran out of its {self._memory_limit_gib:g} GiB of memory: {message}"
+            return Outcome(None, None, "", "", Problem(report["kind"], message), seconds)
+        arrays, dtypes, problem = self._read_back(case, report["tensors"])
+        if report["mutated"] is not None:
+            problem = Problem("inputs-mutated", report["mutated"])
+        state = arrays.get("final_state")
+        return Outcome(
+            output=arrays.get("output"),
+            final_state=None if state is None else self.convention.swap_state(state),
+            output_dtype=dtypes["output"],
+            state_dtype=dtypes.get("final_state", ""),
+            problem=problem,
+            seconds=seconds,
+        )
+
+    def _read_back(
+        self, case: Case, headers: list[dict[str, Any]]
+    ) -> tuple[dict[str, Array], dict[str, str], Problem | None]:
+        """Arrays that have the promised shape, every dtype, and the first broken promise."""
+        s, c = case.shape, self.convention
+        inner = (s.K, s.V) if c.state_layout == "KV" else (s.V, s.K)
+        promised = {
+            "output": ((s.B, s.T, s.HV, s.V), c.resolve(c.output_dtype, case.dtype)),
+            "final_state": ((s.B, s.HV, *inner), c.resolve(c.state_dtype, case.dtype)),
+        }
+        arrays, problem = {}, None
+        with open(Path(self._folder.name, "output"), "rb") as file:
+            for header in headers:
+                raw, name, dtype = file.read(header["bytes"]), header["name"], header["dtype"]
+                shape, expected = promised[name]
+                got = tuple(header["shape"])
+                if dtype != expected:
+                    message = f"{name} came back in {dtype}; the convention says {expected}"
+                    problem = problem or Problem("wrong-dtype", message)
+                if got != shape:
+                    message = f"{name} came back with shape {got}; the convention says {shape}"
+                    problem = problem or Problem("wrong-shape", message)
+                elif dtype in rawbits.FORMATS:
+                    arrays[name] = rawbits.decode(raw, dtype, got)
+        return arrays, {h["name"]: h["dtype"] for h in headers}, problem
+
+
+class _Worker:
+    """The process, its private channel, and the tail of what it prints."""
+
+    def __init__(self, python: str, threads: int) -> None:
+        ours, theirs = socket.socketpair()
+        limits = {
+            name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        }
+        with theirs:
+            self._process = subprocess.Popen(
+                [python, "-c", _BOOT, str(theirs.fileno()), str(_WORKER)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**os.environ, **limits},
+            )
+        self._channel = ours
+        self._received = b""
+        self._printed = b""
+        self._reader = threading.Thread(target=self._drain, daemon=True)
+        self._reader.start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._channel.settimeout(_EXIT_WAIT_S)
+        self._channel.sendall(json.dumps(message).encode() + b"\n")
+
+    def receive(self, limit_s: float) -> dict[str, Any]:
+        """The next message.
+
+        Raises:
+            TimeoutError: none came in time.
+            EOFError, OSError: the process is gone.
+            ValueError: the channel carried something else.
+        """
+        deadline = time.monotonic() + limit_s
+        while b"\n" not in self._received:
+            self._channel.settimeout(max(deadline - time.monotonic(), 1e-3))
+            received = self._channel.recv(65536)
+            if not received:
+                raise EOFError
+            self._received += received
+        line, self._received = self._received.split(b"\n", 1)
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def tail(self) -> str:
+        """The last line the process printed, as the end of a sentence."""
+        lines = [line.strip() for line in self._printed.decode(errors="replace").splitlines() if line.strip()]
+        return f"; it last printed: {lines[-1][:300]}" if lines else ""
+
+    def cause_of_death(self) -> str:
+        """How the process ended, as the end of a sentence."""
+        try:
+            code = self._process.wait(_EXIT_WAIT_S)
+        except subprocess.TimeoutExpired:
+            return f"closed the worker's channel{self.tail()}"
+        self._reader.join(_EXIT_WAIT_S)
+        if code >= 0:
+            return f"ended its process with exit status {code}{self.tail()}"
+        return f"was killed by {signal.Signals(-code).name}{self.tail()}"
+
+    def end(self) -> None:
+        """Kill the process and everything it started."""
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            self._process.poll()
+        self._process.wait()
+        self._channel.close()
+        self._reader.join(_EXIT_WAIT_S)
+
+    def _drain(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            while block := os.read(stream.fileno(), 65536):
+                self._printed = (self._printed + block)[-_TAIL_BYTES:]
+
+
+def _interpreter(python: str | None) -> str:
+    if python is None:
+        return sys.executable
+    found = shutil.which(python)
+    if found is None:
+        raise RequestError(f"there is no Python interpreter {python!r}; give its path")
+    return found

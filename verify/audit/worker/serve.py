@@ -1,0 +1,150 @@
+"""Runs cases on request.
+
+Reads JSON lines from a private socket, never from stdin, and answers there, never on stdout: what the
+kernel prints cannot be mistaken for an answer. Tensors travel as raw bytes in files whose layout the
+message gives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .identity import identify, refuse_triton_without_gpu
+from .lookup import CannotStart, describe, find, load_module
+from .tensors import mutation, read_tensors, write_tensors
+
+if TYPE_CHECKING:
+    import torch
+
+_GRACE_S = 30
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    import torch
+
+    kinds = (MemoryError, torch.cuda.OutOfMemoryError)
+    return isinstance(error, kinds) or "can't allocate memory" in str(error)
+
+
+def unpack(returned: Any, returns_state: bool) -> dict[str, torch.Tensor]:
+    """Output and final state by name. Raises TypeError, saying what came back instead."""
+    import torch
+
+    values = returned if returns_state else (returned,)
+    names = ("output", "final_state")[: 2 if returns_state else 1]
+    wanted = "a pair (output, final state)" if returns_state else "the output alone"
+    if not isinstance(values, (tuple, list)):
+        came = f"a {type(returned).__name__}"
+        raise TypeError(f"the target returned {came}; the convention says it returns {wanted}")
+    if len(values) != len(names):
+        raise TypeError(f"the target returned {len(values)} values; the convention says it returns {wanted}")
+    for name, value in zip(names, values, strict=True):
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"the target returned {name} = {type(value).__name__}, not a tensor")
+    return dict(zip(names, values, strict=True))
+
+
+def run_case(function: Callable[..., Any], request: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    """Call the target once and report what happened; a fault of the target is part of the report."""
+    import torch
+
+    device = config["device"]
+    inputs = read_tensors(config["input"], request["tensors"], device)
+    before = {name: tensor.detach().cpu().clone() for name, tensor in inputs.items()}
+    kept = dict(inputs)
+    keywords = dict(request["keywords"])
+    positional = [inputs.pop(name) for name in request["positional"]]
+    keywords.update(inputs)
+    report: dict[str, Any] = {"kind": None, "message": "", "mutated": None, "tensors": []}
+    # Should the parent die while the target hangs, the alarm ends this process.
+    signal.alarm(int(request["time_limit_s"]) + _GRACE_S)
+    process = os.getpid()
+    start = time.perf_counter()
+    try:
+        with torch.no_grad():
+            returned = function(*positional, **keywords)
+            if device != "cpu":
+                torch.cuda.synchronize()
+    except BaseException as error:
+        report["kind"] = "memory" if _out_of_memory(error) else "raised"
+        report["message"] = describe(error)
+        return report
+    finally:
+        if os.getpid() != process:  # a child the target forked; its parent answers
+            os._exit(0)
+        report["seconds"] = time.perf_counter() - start
+        signal.alarm(0)
+    try:
+        report["tensors"] = write_tensors(config["output"], unpack(returned, request["returns_state"]))
+    except TypeError as error:
+        report["kind"], report["message"] = "wrong-return", str(error)
+    except (RuntimeError, NotImplementedError) as error:
+        report["kind"] = "wrong-return"
+        report["message"] = f"the returned tensors cannot be read: {describe(error)}"
+    report["mutated"] = mutation(before, kept)
+    return report
+
+
+def limit_memory(size: int) -> None:
+    """Bound private memory. Not the address space: CUDA reserves far more of that than it uses."""
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    size = size if hard == resource.RLIM_INFINITY else min(size, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def start(config: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Set the limits, import the target and torch."""
+    limit_memory(config["memory_bytes"])
+    module = load_module(config["location"], config["is_file"])
+    function = find(module, config["location"], config["attribute"])
+    try:
+        import torch
+    except Exception as error:
+        raise CannotStart("environment", f"{sys.executable} cannot import torch: {describe(error)}") from None
+    torch.set_num_threads(config["threads"])
+    # torch.empty then gives NaN, so that a part of the output nobody wrote shows.
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    if (config["device"] or "cpu").startswith("cuda") and not torch.cuda.is_available():
+        message = f"device {config['device']} was asked for and {sys.executable} sees no GPU"
+        raise CannotStart("environment", message)
+    identity = identify(config, module, function)
+    refuse_triton_without_gpu(identity, function)
+    config["device"] = identity["device"]
+    return function, identity
+
+
+def main() -> None:
+    """Serve one target until the socket closes."""
+    descriptor = int(sys.argv[1])
+    os.set_inheritable(descriptor, False)
+    channel = socket.socket(fileno=descriptor).makefile("rw", encoding="utf-8")
+
+    def answer(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message) + "\n")
+        channel.flush()
+
+    config = json.loads(channel.readline())
+    try:
+        function, identity = start(config)
+    except CannotStart as problem:
+        answer({"kind": problem.kind, "message": str(problem)})
+        return
+    answer({"kind": None, "identity": identity})
+    for line in channel:
+        request = json.loads(line)
+        try:
+            report = run_case(function, request, config)
+        except (MemoryError, RuntimeError) as error:
+            if not _out_of_memory(error):
+                raise
+            report = {"kind": "memory", "message": describe(error), "seconds": 0.0}
+        answer(report)
