@@ -13,59 +13,19 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from verify.checkers.polynomials import (
+    Monomial,
+    Polynomial,
+    add,
+    atom_polynomial,
+    constant,
+    key,
+    multiply,
+    power,
+)
 from verify.checkers.terms import IllFormed, Term, substitute
 
-Monomial = tuple[tuple[str, int], ...]
-Polynomial = dict[Monomial, Fraction]
 Range = tuple[str, Polynomial, Polynomial]
-
-
-def _product(left: Monomial, right: Monomial) -> Monomial:
-    powers = dict(left)
-    for atom, power in right:
-        powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted((atom, power) for atom, power in powers.items() if power))
-
-
-def add(left: Polynomial, right: Polynomial) -> Polynomial:
-    """Sum of two polynomials."""
-    total = dict(left)
-    for monomial, coefficient in right.items():
-        total[monomial] = total.get(monomial, Fraction(0)) + coefficient
-    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
-
-
-def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
-    """Product of two polynomials."""
-    total: Polynomial = {}
-    for (one, first), (other, second) in itertools.product(left.items(), right.items()):
-        monomial = _product(one, other)
-        total[monomial] = total.get(monomial, Fraction(0)) + first * second
-    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
-
-
-def power(base: Polynomial, exponent: int) -> Polynomial:
-    """Non-negative integer power."""
-    result: Polynomial = {(): Fraction(1)}
-    for _ in range(exponent):
-        result = multiply(result, base)
-    return result
-
-
-def constant(value: Fraction | int) -> Polynomial:
-    """A number as a polynomial."""
-    return {(): Fraction(value)} if value else {}
-
-
-def atom_polynomial(name: str, exponent: int = 1) -> Polynomial:
-    """An atom's power as a polynomial."""
-    return {((name, exponent),): Fraction(1)}
-
-
-def key(polynomial: Polynomial) -> str:
-    """Text that is the same for equal polynomials."""
-    parts = (f"{c}" + "".join(f"*{a}^{e}" for a, e in m) for m, c in polynomial.items())
-    return "{" + " + ".join(sorted(parts)) + "}"
 
 
 @dataclass
@@ -78,6 +38,8 @@ class NormalForm:
         sums: ranges and summand of each sum atom.
         inverted: every polynomial that was divided by.
         logged: every argument of a logarithm.
+        counted: every number of summands that was counted; it must not be negative.
+        ranges: limits of the sum that binds each (fresh) bound variable.
     """
 
     arguments: dict[str, Polynomial] = field(default_factory=dict)
@@ -85,6 +47,8 @@ class NormalForm:
     sums: dict[str, tuple[tuple[Range, ...], Monomial]] = field(default_factory=dict)
     inverted: list[Polynomial] = field(default_factory=list)
     logged: list[Polynomial] = field(default_factory=list)
+    counted: list[Polynomial] = field(default_factory=list)
+    ranges: dict[str, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     _variables: dict[str, frozenset[str]] = field(default_factory=dict)
     _fresh: itertools.count = field(default_factory=itertools.count)  # type: ignore[type-arg]
 
@@ -98,7 +62,7 @@ class NormalForm:
         if head == "at":
             indices = [self.of(index) for index in term[2]]
             free = frozenset().union(*(self.variables(index) for index in indices))
-            return self._atom(f"{term[1]}[{','.join(key(index) for index in indices)}]", free)
+            return self._atom(f"<{term[1]}>[{','.join(key(index) for index in indices)}]", free)
         if head == "+":
             total: Polynomial = {}
             for item in term[1:]:
@@ -186,6 +150,20 @@ class NormalForm:
 
     def _log(self, argument: Polynomial) -> Polynomial:
         self.logged.append(argument)
+        if len(argument) != 1:
+            return self._log_atom(argument)
+        # The logarithm of a product of positive factors; that they are positive is asked where it is logged.
+        ((monomial, coefficient),) = argument.items()
+        total = self._log_atom(constant(coefficient.numerator))
+        total = add(total, multiply(constant(-1), self._log_atom(constant(coefficient.denominator))))
+        for atom, exponent in monomial:
+            inside = atom_polynomial(atom)
+            self.logged.append(inside)
+            factor = self.arguments[atom] if atom.startswith("exp{") else self._log_atom(inside)
+            total = add(total, multiply(constant(exponent), factor))
+        return total
+
+    def _log_atom(self, argument: Polynomial) -> Polynomial:
         if argument == constant(1):
             return {}
         atom = f"log{key(argument)}"
@@ -201,13 +179,17 @@ class NormalForm:
         if not span:
             return self.of(substitute(body, bound, lower))
         name = f"#{next(self._fresh)};"
+        self.ranges[name] = (low, high)
         summand = self.of(substitute(body, bound, ("v", name)))
         total: Polynomial = {}
         for monomial, coefficient in summand.items():
             outside = tuple(item for item in monomial if name not in self._variables[item[0]])
             inside = tuple(item for item in monomial if name in self._variables[item[0]])
-            count = add(span, constant(1))
-            value = self._sum_atoms((name, low, high), inside) if inside else count
+            if inside:
+                value = self._sum_atoms((name, low, high), inside)
+            else:
+                value = add(span, constant(1))
+                self.counted.append(value)
             total = add(total, multiply({outside: coefficient}, value))
         return total
 
@@ -281,9 +263,6 @@ class NormalForm:
         ]
 
     def _canonical_sum(self, ranges: list[Range], factors: list[tuple[str, int]]) -> Polynomial:
-        if not factors and len(ranges) == 1:
-            _, low, high = ranges[0]
-            return add(add(high, {m: -c for m, c in low.items()}), constant(1))
         spelled = min(self._spell(order, factors) for order in itertools.permutations(ranges))
         name, bound = f"sum({spelled[0]})", spelled[1]
         if name not in self.sums:
@@ -306,7 +285,7 @@ class NormalForm:
     def _spell(self, order: tuple[Range, ...], factors: list[tuple[str, int]]) -> tuple[str, tuple[str, ...]]:
         names = tuple(name for name, _, _ in order)
         # A level above every sum written inside the factors, so that no inner bound name is taken twice.
-        inside = "".join(atom for atom, _ in factors)
+        inside = "".join([*(atom for atom, _ in factors), *(key(lo) + key(hi) for _, lo, hi in order)])
         level = 1 + max((int(found) for found in re.findall(r"@(\d+)\.", inside)), default=0)
 
         def plain(text: str) -> str:

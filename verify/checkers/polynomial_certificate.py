@@ -7,7 +7,8 @@ exp, log or sums, so that the identity holds for every value of the variables.
 from collections.abc import Mapping
 from typing import Any
 
-from verify.checkers.normal_form import NormalForm, key
+from verify.checkers.normal_form import NormalForm
+from verify.checkers.polynomials import key
 from verify.checkers.reading import Wrong, word
 from verify.checkers.terms import IllFormed, Term, children, minus, plus, read, times
 from verify.model.evidence import Check, Obligation

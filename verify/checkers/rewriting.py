@@ -2,49 +2,82 @@
 
 from typing import Any
 
-from verify.checkers.normal_form import NormalForm, key
-from verify.checkers.terms import IllFormed, Term, minus, plus, read, rebuild, substitute
+from verify.checkers.normal_form import NormalForm
+from verify.checkers.ordering import Ordering
+from verify.checkers.terms import (
+    ONE,
+    ZERO,
+    IllFormed,
+    Term,
+    free_variables,
+    minus,
+    plus,
+    read,
+    rebuild,
+    substitute,
+    times,
+)
 
-Bounds = dict[str, Term]
 
+class Unfolding:
+    """Replaces every instance of a definition's left side, once, from the outside in.
 
-def unfold(term: Term, definition: dict[str, Any], bounds: Bounds | None = None) -> Term:
-    """Replace every instance of a definition's left side, once, from the outside in.
+    Free indices may take any value within their guards; every other variable of the definition means the
+    one outside all sums, so that nothing is replaced inside a sum that binds such a name.
 
     Args:
-        term: where to replace.
         definition: ``lhs``, ``rhs``, ``free`` indices and ``guards`` as in the certificate.
-        bounds: upper limits of the sums around ``term``, by bound variable.
     """
-    bounds = bounds or {}
-    values = _match(term, read(definition["lhs"]), definition["free"])
-    if values is not None and all(
-        _at_most(values[name], read(limit), bounds) for name, limit in definition["guards"]
-    ):
-        return _instantiate(read(definition["rhs"]), values)
-    if term[0] == "sum":
-        _, bound, lower, upper, body = term
-        inner = unfold(body, definition, {**bounds, bound: upper})
-        return ("sum", bound, unfold(lower, definition, bounds), unfold(upper, definition, bounds), inner)
-    return rebuild(term, lambda item: unfold(item, definition, bounds))
 
+    def __init__(self, definition: dict[str, Any]) -> None:
+        self.lhs, self.rhs = read(definition["lhs"]), read(definition["rhs"])
+        self.free = list(definition["free"])
+        self.guards = [(name, read(limit)) for name, limit in definition["guards"]]
+        if self.lhs[0] not in ("v", "at") or any(name not in self.free for name, _ in self.guards):
+            raise IllFormed(
+                "a definition needs a variable or a member of a family, and guards on free indices"
+            )
+        if any(("v", name) not in self.lhs[2:][0] for name in self.free):
+            raise IllFormed("every free index of a definition must be an index of its left side")
+        limits = (limit for _, limit in self.guards)
+        names = free_variables(self.lhs).union(*(free_variables(term) for term in (self.rhs, *limits)))
+        self.fixed = names - set(self.free)
 
-def _match(term: Term, pattern: Term, free: list[str]) -> Bounds | None:
-    if pattern[0] == "v":
-        return {} if term == pattern else None
-    if term[0] != "at" or term[1] != pattern[1] or len(term[2]) != len(pattern[2]):
-        return None
-    values: Bounds = {}
-    for index, wanted in zip(term[2], pattern[2], strict=True):
-        if wanted[0] == "v" and wanted[1] in free:
-            if values.setdefault(wanted[1], index) != index:
-                return None
-        elif key(NormalForm().of(index)) != key(NormalForm().of(wanted)):
+    def of(self, term: Term, known: Ordering) -> Term:
+        """The term with the definition unfolded where ``known`` holds."""
+        values = self._match(term)
+        if values is not None and all(self._within(values, *guard, known) for guard in self.guards):
+            return _instantiate(self.rhs, values)
+        if term[0] == "sum":
+            _, bound, lower, upper, body = term
+            if bound not in self.fixed:
+                body = self.of(body, known.inside(bound, lower, upper))
+            return ("sum", bound, self.of(lower, known), self.of(upper, known), body)
+        return rebuild(term, lambda item: self.of(item, known))
+
+    def _match(self, term: Term) -> dict[str, Term] | None:
+        if self.lhs[0] == "v":
+            return {} if term == self.lhs else None
+        if term[:2] != self.lhs[:2] or len(term[2]) != len(self.lhs[2]):
             return None
-    return values
+        values: dict[str, Term] = {}
+        for index, wanted in zip(term[2], self.lhs[2], strict=True):
+            if wanted[0] == "v" and wanted[1] in self.free:
+                if not _equal(values.setdefault(wanted[1], index), index):
+                    return None
+            elif not _equal(index, wanted):
+                return None
+        return values
+
+    def _within(self, values: dict[str, Term], name: str, limit: Term, known: Ordering) -> bool:
+        return known.at_most(values[name], _instantiate(limit, values))
 
 
-def _instantiate(term: Term, values: Bounds) -> Term:
+def _equal(one: Term, other: Term) -> bool:
+    return not NormalForm().of(minus(one, other))
+
+
+def _instantiate(term: Term, values: dict[str, Term]) -> Term:
     # Through fresh names, so that one value may mention the name of another free index.
     for place, name in enumerate(values):
         term = substitute(term, name, ("v", f"?{place}"))
@@ -53,36 +86,31 @@ def _instantiate(term: Term, values: Bounds) -> Term:
     return term
 
 
-def _at_most(index: Term, limit: Term, bounds: Bounds) -> bool:
-    """Whether ``index <= limit`` is certain: they differ by an integer, or the index is summed up to there."""
-    difference = NormalForm().of(minus(limit, index))
-    if not difference:
-        return True
-    if set(difference) == {()}:
-        return difference[()] >= 0
-    return index[0] == "v" and index[1] in bounds and _at_most(bounds[index[1]], limit, {})
+def split(term: Term, limit: Term, at: Term, known: Ordering) -> Term:
+    """Cut every sum whose upper limit is ``limit`` into one up to ``at`` and one from ``at + 1``.
 
-
-def split(term: Term, limit: Term, at: Term) -> Term:
-    """Cut every sum whose upper limit is ``limit`` into one up to ``at`` and one from ``at + 1``."""
-    if term[0] == "sum":
-        _, bound, lower, upper, body = term
-        body = split(body, limit, at)
-        forms = NormalForm()
-        if key(forms.of(upper)) == key(forms.of(limit)):
-            following = plus(at, ("q", "1"))
-            return plus(("sum", bound, lower, at, body), ("sum", bound, following, upper, body))
+    Both parts must be known to be sums proper: lower limit <= at + 1 and at <= limit, by what is known where
+    the sum stands.
+    """
+    if term[0] != "sum":
+        return rebuild(term, lambda item: split(item, limit, at, known))
+    _, bound, lower, upper, body = term
+    body = split(body, limit, at, known.inside(bound, lower, upper))
+    if not _equal(upper, limit):
         return ("sum", bound, lower, upper, body)
-    return rebuild(term, lambda item: split(item, limit, at))
+    following = plus(at, ONE)
+    if not (known.at_most(lower, following) and known.at_most(at, upper)):
+        raise IllFormed(f"nothing says that {at} lies in the range of the sum over {bound}")
+    return plus(("sum", bound, lower, at, body), ("sum", bound, following, upper, body))
 
 
 def combination(uses: list[Any], hypotheses: dict[str, dict[str, Any]]) -> Term:
     """The stated sum of multiplier · (lhs − rhs)."""
-    total: Term = ("q", "0")
+    total: Term = ZERO
     for name, multiplier in uses:
         if name not in hypotheses:
             raise IllFormed(f"no hypothesis is called {name!r}")
         equation = hypotheses[name]
         difference = minus(read(equation["lhs"]), read(equation["rhs"]))
-        total = plus(total, ("*", read(multiplier), difference))
+        total = plus(total, times(read(multiplier), difference))
     return total

@@ -1,7 +1,11 @@
 """Signs of normal forms from declared signs of atoms: structural, sound, incomplete."""
 
-from verify.checkers.normal_form import Monomial, NormalForm, Polynomial, constant, key, multiply
-from verify.checkers.terms import Term, read
+from typing import Any
+
+from verify.checkers.normal_form import NormalForm
+from verify.checkers.ordering import Ordering
+from verify.checkers.polynomials import Monomial, Polynomial, add, atom_polynomial, constant, multiply
+from verify.checkers.terms import Term, read, substitute
 
 
 class Signs:
@@ -12,12 +16,16 @@ class Signs:
         setting: the setting as it stands in the certificate.
     """
 
-    def __init__(self, forms: NormalForm, setting: dict[str, list[object]]) -> None:
+    def __init__(self, forms: NormalForm, setting: dict[str, Any]) -> None:
         self.forms = forms
         self.strict = set(setting["positive"])
         self.weak = self.strict | set(setting["nonnegative"])
         self.nonzero = [forms.of(read(term)) for term in setting["nonzero"]]
-        self.nonempty = {key(forms.of(read(term))) for term in setting["nonempty"]}
+        self.facts = Ordering.of(setting).facts
+
+    def counts(self, value: Polynomial) -> bool:
+        """Whether a number of summands, or an index, is certainly >= 0."""
+        return Ordering(self.facts, self.forms.ranges).nonnegative(value)
 
     def positive(self, polynomial: Polynomial) -> bool:
         """Whether the value is certainly > 0."""
@@ -45,7 +53,7 @@ class Signs:
             return True
         if head in ("+", "*") and all(self.term_nonnegative(item) for item in term[1:]):
             return True
-        if head == "sum" and self.term_nonnegative(term[4]):
+        if head == "sum" and self.term_nonnegative(substitute(term[4], term[1], ("v", "#"))):
             return True
         if head == "^" and self.term_nonnegative(term[1]):
             return True
@@ -58,8 +66,8 @@ class Signs:
     def _proportional(self, one: Polynomial, other: Polynomial) -> bool:
         if not one or not other:
             return False
-        ratio = next(iter(one.values())) / other.get(next(iter(one)), constant(0).get((), 1))
-        return one == multiply(other, constant(ratio))
+        first = next(iter(one))
+        return first in other and one == multiply(other, constant(one[first] / other[first]))
 
     def _monomial(self, monomial: Monomial, *, strict: bool) -> bool:
         for atom, exponent in monomial:
@@ -72,15 +80,19 @@ class Signs:
         names = self.strict if strict else self.weak
         if atom.startswith("exp{"):
             return True
-        if atom.startswith("<") and atom[1:-1] in names:
+        if atom.startswith("<") and atom[1 : atom.index(">")] in names:
             return True
-        if "[" in atom and atom.split("[", 1)[0] in names:
-            return True
+        if atom.startswith("<") and atom.endswith(">"):
+            return self.counts(add(atom_polynomial(atom), constant(-1 if strict else 0)))
         if atom in self.forms.divisors:
             inside = self.forms.divisors[atom]
             return self.positive(inside) if strict else self.nonnegative(inside)
         if atom in self.forms.sums:
             ranges, monomial = self.forms.sums[atom]
-            full = len(ranges) == 1 and key(ranges[0][2]) in self.nonempty
-            return (full or not strict) and self._monomial(monomial, strict=strict)
+            full = not strict or all(self._nonempty(low, high) for _, low, high in ranges)
+            return full and self._monomial(monomial, strict=strict)
         return False
+
+    def _nonempty(self, low: Polynomial, high: Polynomial) -> bool:
+        length = add(high, multiply(constant(-1), low))
+        return Ordering(self.facts, {}).nonnegative(length)

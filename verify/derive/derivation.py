@@ -1,5 +1,6 @@
 """The derivation language: chains of named steps and inductions, turned into obligations."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
@@ -23,11 +24,21 @@ class Rule(StrEnum):
     USE_HYPOTHESIS = "use hypothesis"
     """Before minus after is a stated combination of assumed equations."""
     LOGARITHM = "logarithm"
-    """Both sides have the same exponential; logarithms take positive arguments only."""
+    """Both sides have the same exponential (up to a stated combination of assumed equations)."""
+    EXPONENTIATE = "exponentiate"
+    """Both sides, which are positive, have the same logarithm (up to a stated combination of equations)."""
     DIFFERENTIATE = "differentiate"
     """After is the derivative of before in the stated variable."""
     DROP_NONNEGATIVE = "drop non-negative terms"
     """Before minus after is the stated sum of terms that are >= 0: before >= after."""
+
+
+Multipliers = Mapping[str, Expr | int]
+"""What each hypothesis, by name, is multiplied by."""
+
+
+def _uses(multipliers: Multipliers | None) -> tuple[tuple[str, Expr], ...]:
+    return tuple((name, sympify(value)) for name, value in (multipliers or {}).items())
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,8 @@ class Step:
 class Chain:
     """A goal ``start = …`` reached by steps, each formula following from the one before.
 
+    With differentiating steps, the goal is an equation for the derivatives of ``start``.
+
     Attributes:
         title: what is derived, in plain words.
         setting: what the steps may use.
@@ -109,12 +122,17 @@ class Chain:
 
     def use(self, label: str, after: Expr, **multipliers: Expr) -> Self:
         """A step by hypotheses: before − after is the sum of multiplier · (lhs − rhs)."""
-        uses = tuple((name, sympify(value)) for name, value in multipliers.items())
-        return self._with(Step(label, Rule.USE_HYPOTHESIS, sympify(after), uses=uses))
+        return self._with(Step(label, Rule.USE_HYPOTHESIS, sympify(after), uses=_uses(multipliers)))
 
-    def logarithm(self, label: str, after: Expr, *names: str) -> Self:
-        """A step by the laws of the logarithm (and may unfold definitions)."""
-        return self._with(Step(label, Rule.LOGARITHM, sympify(after), unfold=names))
+    def logarithm(self, label: str, after: Expr, *names: str, uses: Multipliers | None = None) -> Self:
+        """A step whose two sides have the same exponential: exp(before) − exp(after) is a combination."""
+        step = Step(label, Rule.LOGARITHM, sympify(after), unfold=names, uses=_uses(uses))
+        return self._with(step)
+
+    def exponentiate(self, label: str, after: Expr, *names: str, uses: Multipliers | None = None) -> Self:
+        """A step whose two sides have the same logarithm: log(before) − log(after) is a combination."""
+        step = Step(label, Rule.EXPONENTIATE, sympify(after), unfold=names, uses=_uses(uses))
+        return self._with(step)
 
     def differentiate(self, label: str, after: Expr, variable: Symbol | Indexed, *names: str) -> Self:
         """A step from a function to its derivative (definitions are unfolded first)."""
@@ -134,6 +152,9 @@ class Chain:
             before = step.after
         relation = ">=" if any(row["relation"] == ">=" for row in rows) else "="
         sign = r"\ge" if relation == ">=" else "="
+        variables = [step.variable for step in self.steps if step.variable is not None]
+        by = "".join(rf"\frac{{\partial}}{{\partial {latex(variable)}}} " for variable in reversed(variables))
+        lhs = rf"{by}\left[ {latex(self.start)} \right]" if by else latex(self.start)
         return {
             "title": self.title,
             "setting": self.setting.data(),
@@ -141,7 +162,8 @@ class Chain:
                 "lhs": tree(self.start),
                 "relation": relation,
                 "rhs": tree(self.end),
-                "latex": f"{latex(self.start)} {sign} {latex(self.end)}",
+                "derivatives": [tree(variable) for variable in variables],
+                "latex": f"{lhs} {sign} {latex(self.end)}",
             },
             "steps": rows,
         }

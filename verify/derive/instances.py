@@ -5,7 +5,7 @@ definitions are unfolded with their indices known, and derivatives are taken by 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from verify.derive.tree import Tree
@@ -42,7 +42,8 @@ class World:
         exp: the exponential of a scalar; ``None`` where the system has none.
         log: the logarithm of a scalar; ``None`` where the system has none.
         value: the scalar of a variable or of a member, by its written-out name, e.g. ``"a[2]"``.
-        sizes: integer values of sizes and indices.
+        sizes: integer values of sizes and indices, bound ones included.
+        outside: those of ``sizes`` that no sum binds; what a definition's fixed names mean.
         active: definitions still to unfold, in order.
         variable: written-out name of the variable of differentiation, if any.
     """
@@ -52,6 +53,7 @@ class World:
     log: Callable[[Scalar], Scalar] | None
     value: Callable[[str], Scalar]
     sizes: dict[str, int]
+    outside: dict[str, int] = field(default_factory=dict)
     active: tuple[dict[str, Any], ...] = ()
     variable: str | None = None
 
@@ -106,7 +108,8 @@ class World:
         for place, definition in enumerate(self.active):
             values = self._match(tree, definition)
             if values is not None:
-                later = replace(self, sizes={**self.sizes, **values}, active=self.active[place + 1 :])
+                sizes = {**self.outside, **values}
+                later = replace(self, sizes=sizes, active=self.active[place + 1 :])
                 return later.evaluate(definition["rhs"])
         name = self.name(tree)
         return Dual(self.value(name), self.number("1" if name == self.variable else "0"))
@@ -116,6 +119,7 @@ class World:
         if tree[0] != pattern[0] or tree[1] != pattern[1]:
             return None
         values: dict[str, int] = {}
+        top = replace(self, sizes=self.outside)
         if tree[0] == "at":
             if len(tree[2]) != len(pattern[2]):
                 return None
@@ -124,9 +128,10 @@ class World:
                 if wanted[0] == "v" and wanted[1] in definition["free"]:
                     if values.setdefault(wanted[1], index) != index:
                         return None
-                elif self.integer(wanted) != index:
+                elif top.integer(wanted) != index:
                     return None
-        within = all(values[name] <= self.integer(limit) for name, limit in definition["guards"])
+        inside = replace(self, sizes={**self.outside, **values})
+        within = all(values[name] <= inside.integer(limit) for name, limit in definition["guards"])
         return values if within else None
 
     def _power(self, base: Dual, exponent: int) -> Dual:
@@ -151,11 +156,14 @@ def chains(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [data["base"], data["step"]] if "base" in data else [data]
 
 
-def uses_functions(tree: Any) -> bool:
-    """Whether exp or log occurs."""
-    return isinstance(tree, list) and (
-        (bool(tree) and tree[0] in ("exp", "log")) or any(uses_functions(item) for item in tree)
-    )
+def uses_functions(data: Any) -> bool:
+    """Whether exp or log occurs anywhere in a chain's data, or a rule applies one."""
+    if isinstance(data, dict):
+        applied = data.get("rule") in ("logarithm", "exponentiate") and bool(data["uses"])
+        return applied or any(uses_functions(item) for item in data.values())
+    if not isinstance(data, list):
+        return False
+    return (bool(data) and data[0] in ("exp", "log")) or any(uses_functions(item) for item in data)
 
 
 @dataclass(frozen=True)
@@ -177,12 +185,18 @@ def residuals(chain: dict[str, Any], world: World) -> Iterator[Residual]:
     setting = chain["setting"]
     definitions = {item["name"]: item for item in setting["definitions"]}
     hypotheses = {item["name"]: item for item in setting["hypotheses"]}
+    world = replace(world, outside=world.sizes)
     for step in chain["steps"]:
         there = replace(world, active=tuple(definitions[name] for name in step["unfold"]))
         before, after = there.evaluate(step["before"]).value, there.evaluate(step["after"]).value
         if step["variable"] is not None:
             moved = replace(there, variable=world.name(step["variable"]))
             before = moved.evaluate(step["before"]).slope
+        if step["uses"] and step["rule"] in ("logarithm", "exponentiate"):
+            outer = world.exp if step["rule"] == "logarithm" else world.log
+            if outer is None:
+                raise RequestError("this number system has no exp or log")
+            before, after = outer(before), outer(after)
         terms = tuple(world.evaluate(term).value for term in step["terms"])
         rest = before - after
         for term in terms:

@@ -16,8 +16,9 @@ class Definition:
         name: how steps refer to it.
         lhs: a symbol or a member of a family, e.g. ``Z[t]``.
         rhs: what it stands for.
-        free: indices that may take any value; other indices must match literally.
-        guards: pairs (free index, bound): only for index values at most the bound.
+        free: indices that may take any value; every other name means the one outside all sums.
+        guards: pairs (free index, bound): only for index values at most the bound, which may use other
+            free indices.
     """
 
     name: str
@@ -66,7 +67,8 @@ class Setting:
         positive: symbols and families all of whose values are > 0.
         nonnegative: symbols and families all of whose values are >= 0.
         nonzero: expressions that do not vanish.
-        nonempty: upper limits such that no sum up to there is ever empty, e.g. ``n`` for sums from 1 to n.
+        nonempty: integers that are at least 1, e.g. ``n`` for sums from 1 to n.
+        order: pairs a <= b of integer expressions, e.g. ``(1, k), (k, n)`` for an index k of a sum to n.
         distinct: pairs of index symbols that denote different members.
         instances: values of the sizes and indices at which engines write the sums out,
             e.g. ``{n: 3, k: 2}``.
@@ -78,6 +80,7 @@ class Setting:
     nonnegative: tuple[Symbol | IndexedBase, ...] = ()
     nonzero: tuple[Expr, ...] = ()
     nonempty: tuple[Expr, ...] = ()
+    order: tuple[tuple[Expr | int, Expr | int], ...] = ()
     distinct: tuple[tuple[Symbol, Symbol], ...] = ()
     instances: tuple[dict[Symbol, int], ...] = ({},)
 
@@ -90,6 +93,7 @@ class Setting:
             "nonnegative": [str(name) for name in self.nonnegative],
             "nonzero": [tree(item) for item in self.nonzero],
             "nonempty": [tree(limit) for limit in self.nonempty],
+            "order": [[tree(low), tree(high)] for low, high in self.order],
             "distinct": [[one.name, other.name] for one, other in self.distinct],
             "instances": [{symbol.name: value for symbol, value in item.items()} for item in self.instances],
         }

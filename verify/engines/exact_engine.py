@@ -49,7 +49,9 @@ def _fault(chain: dict[str, Any], instance: dict[str, int], source: random.Rando
     try:
         for found in residuals(chain, world):
             if found.value != 0:
-                return f"{found.label} is off by {_short(found.value)} at a random point with sizes {instance}"
+                return (
+                    f"{found.label} is off by {_short(found.value)} at a random point with sizes {instance}"
+                )
             if any(term < 0 for term in found.terms):
                 return f"{found.label} drops a negative term at a random point with sizes {instance}"
     except ZeroDivisionError:

@@ -1,0 +1,205 @@
+"""Checks a kernel certificate without the code that made it: schema, verdicts, samples.
+
+Verdicts are derived again from the figures. Samples are computed again from their literal inputs by the
+definition, S = Diag(e^g) S; S = S + beta k (v - S^T k)^T; o = S^T (scale q), for one value column, in
+rationals or in mpmath's intervals.
+"""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from verify.model import certificate
+from verify.model.verdict import Verdict, weakest
+
+_PRECISION = 200
+_RESET = -1000
+_FIGURES = ("worst_ratio", "worst_over_deviation", "max_abs_error", "rms_ratio")
+_ROUNDING = 1e-4
+"""Figures are written with six significant digits."""
+
+
+def recheck(data: dict[str, Any]) -> list[str]:
+    """The faults of a kernel certificate, as sentences; empty when there is none.
+
+    Args:
+        data: a certificate as ``verify.model.certificate.read`` gives it.
+    """
+    faults = _schema_faults(data)
+    if faults:
+        return faults
+    faults += [fault for i, cell in enumerate(data["cells"]) for fault in _cell_faults(i, cell)]
+    faults += _class_faults(data["classes"], data["cells"])
+    faults += _verdict_faults(data)
+    faults += [fault for i, sample in enumerate(data["samples"]) for fault in sample_faults(i, sample)]
+    return faults
+
+
+def _schema_faults(data: dict[str, Any]) -> list[str]:
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(certificate.schema(certificate.KERNEL_FORMAT))
+    found = sorted(validator.iter_errors(data), key=lambda error: list(map(str, error.absolute_path)))
+    return [
+        f"{'.'.join(map(str, error.absolute_path)) or 'certificate'}: {error.message[:200]}"
+        for error in found
+    ]
+
+
+def _cell_faults(index: int, cell: dict[str, Any]) -> Iterable[str]:
+    """A cell's verdict and largest ratio against its own figures."""
+    where = f"cells.{index} ({cell['class']})"
+    measures = [cell[part] for part in ("output", "state") if cell[part] is not None]
+    unjudged = cell["problem"] is not None and cell["problem"]["kind"] == "not-judged"
+    broken = (cell["problem"] is not None and not unjudged) or any(
+        not float(m["worst_ratio"]) <= 1 or m["nonfinite"] for m in measures
+    )
+    expected = (
+        Verdict.REFUTED if broken else Verdict.SAMPLED if measures and not unjudged else Verdict.UNDECIDED
+    )
+    if cell["verdict"] != expected:
+        yield f"{where}: the verdict is {cell['verdict']}, its figures say {expected}"
+    if cell["output"] is not None:
+        tokens = cell["output"]["per_token"]
+        lengths = {len(tokens["error"]), len(tokens["tolerance"])}
+        if lengths != {cell["shape"]["T"]} and lengths != {0}:
+            yield f"{where}: per_token has {sorted(lengths)} entries for T = {cell['shape']['T']}"
+        ratio = max(
+            (_ratio(*pair) for pair in zip(tokens["error"], tokens["tolerance"], strict=False)), default=0.0
+        )
+        if not _close(ratio, float(cell["output"]["worst_ratio"])):
+            stated = cell["output"]["worst_ratio"]
+            yield f"{where}: the largest ratio per token is {ratio:.6g}, worst_ratio says {stated}"
+
+
+def _ratio(error: Any, tolerance: Any) -> float:
+    error, tolerance = float(error), float(tolerance)
+    if error == 0:
+        return 0.0
+    return error / tolerance if tolerance else float("inf")
+
+
+def _close(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= _ROUNDING * max(abs(a), abs(b))
+
+
+def _class_faults(classes: Sequence[dict[str, Any]], cells: Sequence[dict[str, Any]]) -> Iterable[str]:
+    """Every class row against the cells of that class."""
+    if {row["name"] for row in classes} != {cell["class"] for cell in cells}:
+        yield "classes: the names are not those of the cells"
+    for row in classes:
+        own = [cell for cell in cells if cell["class"] == row["name"]]
+        if row["cells"] != len(own):
+            yield f"class {row['name']}: {row['cells']} cells stated, {len(own)} listed"
+        if row["verdict"] != weakest(Verdict(cell["verdict"]) for cell in own):
+            yield f"class {row['name']}: the verdict {row['verdict']} is not that of its cells"
+        figures = [cell[part] for cell in own for part in ("output", "state") if cell[part] is not None]
+        for name in _FIGURES:
+            worst = max((float(f[name]) for f in figures), default=None)
+            stated = None if row[name] is None else float(row[name])
+            if worst != stated and (worst is None or stated is None or not _close(worst, stated)):
+                yield f"class {row['name']}: {name} is {row[name]}, its cells say {worst}"
+
+
+def _verdict_faults(data: dict[str, Any]) -> Iterable[str]:
+    words = [item["verdict"] for item in (*data["cells"], *data["properties"]) if item["verdict"] is not None]
+    expected = weakest(map(Verdict, words))
+    if data["verdict"] != expected:
+        yield f"the verdict is {data['verdict']}, the cells and properties say {expected}"
+    if (data["verdict"] == Verdict.REFUTED) != bool(data["findings"]):
+        yield f"the verdict is {data['verdict']} with {len(data['findings'])} findings"
+
+
+def sample_faults(index: int, sample: dict[str, Any]) -> list[str]:
+    """A sample's reference and verdict, computed again from its literal inputs."""
+    where = f"samples.{index} ({sample['class']})"
+    inputs = sample["inputs"]
+    tokens, channels = sample["where"]["t"] + 1, len(inputs["q"])
+    rows = {len(inputs[name]) for name in ("k", "v", "g", "beta")}
+    widths = {len(row) for row in (*inputs["k"], inputs["initial_state"])}
+    gates = {len(row) for row in inputs["g"]}
+    if rows != {tokens} or widths != {channels} or gates != {1 if sample["mechanism"] == "gdn" else channels}:
+        return [f"{where}: the inputs do not have the sizes of token {tokens - 1} and {channels} channels"]
+    exact = sample["reference_kind"] == "exact"
+    low, high = _exactly(inputs) if exact else _enclosed(inputs)
+    computed, reference, bound, tolerance = (
+        Fraction(float.fromhex(sample[name]))
+        for name in ("computed", "reference", "bound_on_reference", "tolerance")
+    )
+    faults = []
+    if max(abs(reference - low), abs(reference - high)) > bound:
+        faults.append(
+            f"{where}: the reference {float(reference)!r} is not within its bound of {float(low)!r}"
+        )
+    if exact and (bound or tolerance):
+        faults.append(
+            f"{where}: an exact sample has no bound and no tolerance, but {float(tolerance):g} is stated"
+        )
+    nearest, farthest = sorted((abs(computed - low), abs(computed - high)))
+    # The stated tolerance contains the reference's own error, which the sample's verdict counts once more.
+    within = Verdict.SAMPLED if farthest <= tolerance + bound else Verdict.REFUTED
+    if sample["verdict"] != within and not nearest <= tolerance + bound <= farthest + 2 * bound:
+        faults.append(f"{where}: the verdict is {sample['verdict']}, computed again it is {within}")
+    return faults
+
+
+def _exactly(inputs: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    """The output in rationals; gates are 0 or at most -1000, where e^g is 0 in every format."""
+
+    def decay(gate: Fraction) -> Fraction:
+        if gate != 0 and gate > _RESET:
+            raise ValueError(
+                f"an exact sample has the gate {float(gate)}, which is neither 0 nor below {_RESET}"
+            )
+        return Fraction(int(gate == 0))
+
+    number = _fraction
+    rows = {name: [[number(x) for x in row] for row in inputs[name]] for name in ("k", "g")}
+    decays = [[decay(gate) for gate in row] for row in rows["g"]]
+    vectors = {name: [number(x) for x in inputs[name]] for name in ("q", "v", "beta", "initial_state")}
+    result = _output(rows["k"], decays, vectors, number(inputs["scale"]))
+    return result, result
+
+
+def _enclosed(inputs: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    """An interval around the output, as two rationals."""
+    from mpmath import iv
+
+    saved = iv.prec
+    iv.prec = _PRECISION
+    try:
+
+        def number(text: str) -> Any:
+            fraction = _fraction(text)
+            return iv.mpf(fraction.numerator) / fraction.denominator
+
+        keys = [[number(x) for x in row] for row in inputs["k"]]
+        decays = [[iv.exp(number(x)) for x in row] for row in inputs["g"]]
+        vectors = {name: [number(x) for x in inputs[name]] for name in ("q", "v", "beta", "initial_state")}
+        result = iv.mpf(_output(keys, decays, vectors, number(inputs["scale"])))
+        low, high = result._mpi_
+    finally:
+        iv.prec = saved
+    return _of_mpf(low), _of_mpf(high)
+
+
+def _output(keys: list[list[Any]], decays: list[list[Any]], vectors: dict[str, list[Any]], scale: Any) -> Any:
+    """The recurrence for one head and one value column, in any arithmetic."""
+    state = vectors["initial_state"]
+    for key, decay, value, beta in zip(keys, decays, vectors["v"], vectors["beta"], strict=True):
+        decay = decay if len(decay) > 1 else decay * len(key)
+        state = [a * s for a, s in zip(decay, state, strict=True)]
+        error = value - sum((k * s for k, s in zip(key, state, strict=True)), start=0)
+        state = [s + beta * k * error for k, s in zip(key, state, strict=True)]
+    return sum((scale * q * s for q, s in zip(vectors["q"], state, strict=True)), start=0)
+
+
+def _fraction(text: str) -> Fraction:
+    return Fraction(float.fromhex(text))
+
+
+def _of_mpf(value: tuple[int, int, int, int]) -> Fraction:
+    """mpmath's (sign, mantissa, exponent, bits) as a rational."""
+    sign, mantissa, exponent, _ = value
+    magnitude = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -magnitude if sign else magnitude
