@@ -1,1 +1,1 @@
-"""Derivations by topic: `definition` states the mathematics once, every other file proves one claim about it."""
+"""Derivations by topic: `definition` states the mathematics once, every other file proves one claim."""

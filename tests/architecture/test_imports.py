@@ -16,7 +16,9 @@ def test_import_directions_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("module", ["verify.cli", "verify.model.registry", "verify.numbers", "verify.recheck"])
+@pytest.mark.parametrize(
+    "module", ["verify.cli", "verify.model.registry", "verify.numbers", "verify.recheck"]
+)
 def test_nothing_heavy_is_imported_early(module: str) -> None:
     code = f"import sys, {module}; print([n for n in {HEAVY!r} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Every claim in the registry keeps the contract: it holds, its mutants die, its certificate convinces alone."""
+"""Every claim keeps the contract: it holds, its mutants die, its certificate convinces alone."""
 
 import copy
 import json

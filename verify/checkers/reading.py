@@ -1,18 +1,15 @@
 """Reading witnesses: exact numbers, vectors and matrices from JSON, and small arithmetic on them."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.checkers.terms import IllFormed
+from verify.checkers.terms import IllFormed, rational
 from verify.model.evidence import Check, Obligation
 from verify.model.verdict import Verdict
 
 Vector = list[Fraction]
 Matrix = list[Vector]
-
-_RATIONAL = re.compile(r"-?[0-9]+(/[0-9]*[1-9][0-9]*)?")
 
 
 class Wrong(Exception):
@@ -27,15 +24,6 @@ def word(name: str, obligation: Obligation, check: Callable[[Mapping[str, Any]],
         return Check(name, "checker", Verdict.REFUTED, str(difference))
     except (IllFormed, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
         return Check(name, "checker", Verdict.REFUTED, f"malformed witness: {problem!r}")
-
-
-def rational(value: object) -> Fraction:
-    """An integer or text such as ``"-3/4"``; floats are refused, for they hide their exact value."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return Fraction(value)
-    if isinstance(value, str) and _RATIONAL.fullmatch(value):
-        return Fraction(value)
-    raise IllFormed(f"{value!r} is not an exact rational such as 2 or '-3/4'")
 
 
 def natural(value: object) -> int:

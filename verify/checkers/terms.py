@@ -5,6 +5,7 @@ A term is one of ``("q", "3/4")``, ``("v", name)``, ``("at", family, (index, …
 ``("sum", bound, lower, upper, body)`` (both limits included).
 """
 
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ ONE: Term = ("q", "1")
 
 RESERVED = frozenset("<>#$@?;")
 """Characters no name may hold: the checkers build names of their own with them."""
+_RATIONAL = re.compile(r"-?[0-9]+(/[0-9]*[1-9][0-9]*)?")
 
 
 class IllFormed(Exception):
@@ -29,7 +31,7 @@ def read(value: Any) -> Term:
         raise IllFormed(f"not a term: {value!r}")
     head, *rest = value
     if head == "q" and len(rest) == 1 and isinstance(rest[0], str | int):
-        return ("q", str(Fraction(rest[0])))
+        return ("q", str(rational(rest[0])))
     if head == "v" and len(rest) == 1:
         return ("v", name(rest[0]))
     if head == "at" and len(rest) == 2 and isinstance(rest[1], list | tuple) and rest[1]:
@@ -43,6 +45,15 @@ def read(value: Any) -> Term:
     if head == "sum" and len(rest) == 4:
         return ("sum", name(rest[0]), *(read(item) for item in rest[1:]))
     raise IllFormed(f"not a term: {value!r}")
+
+
+def rational(value: object) -> Fraction:
+    """An integer or text such as ``"-3/4"``; floats are refused, for they hide their exact value."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, str) and _RATIONAL.fullmatch(value):
+        return Fraction(value)
+    raise IllFormed(f"{value!r} is not an exact rational such as 2 or '-3/4'")
 
 
 def name(value: Any) -> str:

@@ -13,7 +13,9 @@ def test_no_fault_in_the_registry() -> None:
 
 
 def test_an_unknown_id_names_the_nearest() -> None:
-    with pytest.raises(RequestError, match=r"unknown claim 'gdn\.exact-detla'; did you mean gdn\.exact-delta"):
+    with pytest.raises(
+        RequestError, match=r"unknown claim 'gdn\.exact-detla'; did you mean gdn\.exact-delta"
+    ):
         registry.find("gdn.exact-detla")
 
 
