@@ -21,6 +21,7 @@ _CHOICES = {
     "scale": ("argument", "fixed"),
     "state_layout": ("KV", "VK"),
     "form": ("recurrent", "chunked"),
+    "gate_sums": ("running", "segment"),
     "compute_dtype": _DTYPE_RULES,
     "output_dtype": _DTYPE_RULES,
     "state_dtype": _DTYPE_RULES,
@@ -48,6 +49,8 @@ class Convention:
         length_multiple: T must be a multiple of this.
         form: the algorithm, for the derived tolerance.
         chunk_size: tokens per chunk; None for a recurrent function.
+        gate_sums: how a chunked function forms the exponent between two tokens: ``"running"``, the
+            difference of two running sums over the chunk, or ``"segment"``, the sum of the gates between.
         compute_dtype: dtype the algorithm accumulates in (a rule, see :meth:`resolve`).
         output_dtype: dtype the output must come back in (a rule).
         state_dtype: dtype the final state must come back in (a rule).
@@ -69,6 +72,7 @@ class Convention:
     length_multiple: int = 1
     form: str = "recurrent"
     chunk_size: int | None = None
+    gate_sums: str = "running"
     compute_dtype: str = "float32"
     output_dtype: str = "input"
     state_dtype: str = "float32"

@@ -76,7 +76,7 @@ def test_an_honest_chain_is_proved() -> None:
         (lambda d: d["steps"][0].update(rule="unfold", unfold=["h"]), "not defined"),
         (lambda d: d["steps"][0].update(rule="use hypothesis", uses=[["h", ["q", "1"]]]), "no hypothesis"),
         (lambda d: d["steps"][0].update(before="nonsense"), "not a term"),
-        (lambda d: d["steps"][0].update(before=["q", "1/0"]), "malformed"),
+        (lambda d: d["steps"][0].update(before=["q", "1/0"]), "not an exact rational"),
         (lambda d: d.pop("setting"), "malformed"),
         (lambda d: d.update(steps=None), "malformed"),
     ],

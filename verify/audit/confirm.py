@@ -1,0 +1,60 @@
+"""Confirms a float64 reference and its error bounds by balls, which share no rounding analysis with it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from verify.audit.case import Case
+from verify.audit.reference import Reference, ball_reference
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """How many bounds balls confirm, contradict, or (their radius being too large) leave open.
+
+    ``worst`` is the largest error in units of its bound, infinite for an error where the bound is 0.
+    """
+
+    confirmed: int
+    contradicted: int
+    undecided: int
+    worst: float
+
+    @property
+    def holds(self) -> bool:
+        return self.confirmed > 0 and self.contradicted == 0 and self.undecided == 0
+
+
+def confirm(
+    case: Case, reference: Reference, heads: list[tuple[int, int]] | None = None, precision: int = 128
+) -> Confirmation:
+    """Compare every output row and final state of the given (sequence, value head) pairs with balls.
+
+    A bound is confirmed when the whole ball around the error's squared norm lies at or below its square, and
+    contradicted when the whole ball lies above.
+    """
+    from flint import arb, ctx
+
+    output, state = ball_reference(case, precision, heads)
+    counts, worst = {"confirmed": 0, "contradicted": 0, "undecided": 0}, 0.0
+    with ctx.workprec(precision):
+        for b, hv in heads if heads is not None else np.ndindex(case.shape.B, case.shape.HV):
+            rows: list[tuple[Iterable[Any], Iterable[float], float]] = [
+                (output[b, t, hv], reference.output[b, t, hv].tolist(), reference.output_error[b, t, hv])
+                for t in range(case.shape.T)
+            ]
+            approximate_state = reference.final_state[b, hv].ravel().tolist()
+            rows.append((list(state[b, hv].flat), approximate_state, float(reference.state_error[b, hv])))
+            for exact, approximate, error in rows:
+                differences = [x - arb(y) for x, y in zip(exact, approximate, strict=True)]
+                square = sum((d * d for d in differences), arb(0))
+                bound = arb(error) * arb(error)
+                verdict = (
+                    "confirmed" if square <= bound else "contradicted" if square > bound else "undecided"
+                )
+                counts[verdict] += 1
+                if not (square.is_exact() and square == 0):
+                    worst = max(worst, float((square / bound).upper()) ** 0.5 if error > 0 else np.inf)
+    return Confirmation(worst=worst, **counts)

@@ -1,0 +1,131 @@
+"""Inputs on which every correct kernel is exact: small integers, whatever the order of its sums.
+
+Keys are +-e_i (length**2 = 1) or +-e_i +- e_j (length**2 = 2), beta is 0 or 1, gates are 0 or -1000 (e^-1000
+is 0 in every format), q, v and the state are small integers and K is 4, 16 or 64, so that the scale K**-0.5
+is a power of two. Why nothing rounds, in a format of precision p (results) computed with precision P >= 24:
+
+Size. beta length**2 is 0, 1 or 2, so I - beta k k^T is the identity, a projection or a reflection, and each
+step is S <- (I - beta k k^T) Diag(alpha) S + beta k v^T with integer entries. For a one-entry key, an entry
+of row i becomes 0 + v. For a two-entry key, row i becomes -+(row j) +- v. So every |entry| grows by at most
+max|v| per token: after t tokens it is at most s_t = max|S_0| + t max|v|.
+
+Recurrent form. The read k^T S has at most 2 terms, v minus it, the product with beta, and the sum are
+integers of size at most 2 s_t + max|v|. Output: a sum of at most 2 terms (queries are +-e_i or +-e_i +- e_j)
+times a power of two. Scaling before or after the sum is the same.
+
+Chunked form, C <= 64 tokens. L_ij = beta_i k_i^T Gamma k_j is an integer in [-2, 2], because decays are 0 or
+1 (formed as e^(G_i - G_j) with G an integer multiple of 1000, exact below 2^P). An entry of T = (I + L)^-1
+is minus what a write at token j adds to the error at token i: -beta_i k_i^T(product of transitions)k_j.
+Transitions do not lengthen (claim kda.transition-spectrum), so |T_ij| <= |k_i||k_j| = 2. Forward
+substitution, on a right-hand side or on the identity, sums products L_ij X_j of integers. With X the writes,
+|X| <= 2 s_T + max|v|; with X = T, |X| <= 2; with X = W = T beta k Gamma, at most 2 C. Each sum of absolute
+values is then at most C * 2 * 2 C * s_T, which `check_exact` requires to be at most 2^P in units of the
+scale.
+
+Any order. A partial sum of integers in any order is an integer of size at most the sum of absolute values.
+All integers up to 2^P are representable, so that no addition rounds, whatever the tree; fused or not makes
+no difference as the products are exact. Only the last conversion, to precision p, is to a smaller format:
+`check_exact` computes every output exactly and requires it to be a value of that format.
+
+Powers of L are not covered: entries of L^8 reach C(14, 7) 2^8, so an inverse by repeated squaring may round.
+"""
+
+import numpy as np
+
+from verify.audit.case import Array, Case, Shape
+from verify.model.errors import RequestError
+from verify.numbers.formats import Format, format_named, is_representable_array
+
+KEY_SIZES = (4, 16, 64)
+LARGEST_CHUNK = 64
+_RESET = -1000.0
+# e^-800 < 10^-347, below every format; a gate converted to another space and back may miss -1000 by a little.
+VANISHES = -800.0
+
+
+def draw_integer_case(
+    mechanism: str, shape: Shape, *, dtype: str, seed: int, with_state: bool, resets: bool
+) -> Case:
+    """A case on which a correct kernel is exact, for outputs in ``dtype`` and T <= 127.
+
+    Raises:
+        RequestError: K is not 4, 16 or 64.
+    """
+    s = shape
+    if s.K not in KEY_SIZES:
+        raise RequestError(
+            f"integer inputs need K in {KEY_SIZES} so that K**-0.5 is a power of two, got {s.K}"
+        )
+    rng = np.random.default_rng(seed)
+    precision = format_named(dtype).precision
+    # Outputs reach 2 (max|S_0| + T max|v|); at T = 127 this keeps them within the format's integers.
+    largest = int(min(7, 2 ** (precision - 8)))
+    v = rng.integers(-largest, largest + 1, (s.B, s.T, s.HV, s.V)).astype(np.float64)
+    gates = (s.B, s.T, s.HV, s.K) if mechanism == "kda" else (s.B, s.T, s.HV)
+    state = rng.integers(-largest, largest + 1, (s.B, s.HV, s.K, s.V)).astype(np.float64)
+    return Case(
+        mechanism=mechanism,
+        name="integer-reset" if resets else "integer",
+        seed=seed,
+        dtype=dtype,
+        q=_short_vectors(rng, s),
+        k=_short_vectors(rng, s),
+        v=v,
+        g=np.where(rng.random(gates) < (1 / 16 if resets else 0), _RESET, 0.0),
+        beta=(rng.random((s.B, s.T, s.HV)) < 7 / 8).astype(np.float64),
+        initial_state=state if with_state else None,
+        scale=s.K**-0.5,
+    )
+
+
+def _short_vectors(rng: np.random.Generator, s: Shape) -> Array:
+    """+-e_i or +-e_i +- e_j with i != j, one of each kind on average, [B, T, H, K]."""
+    order = rng.random((s.B, s.T, s.H, s.K)).argsort(-1)
+    entries = 1 + rng.integers(0, 2, (s.B, s.T, s.H, 1))
+    return np.where(order < entries, rng.choice([-1.0, 1.0], order.shape), 0.0)
+
+
+def is_integer_case(case: Case) -> bool:
+    """Whether a case keeps the conditions of this module, whatever its name."""
+    short = [np.isin(x, (-1.0, 0.0, 1.0)).all() and (np.abs(x).sum(-1) <= 2).all() for x in (case.q, case.k)]
+    whole = [x for x in (case.v, case.initial_state) if x is not None]
+    return bool(
+        all(short)
+        and np.isin(case.beta, (0.0, 1.0)).all()
+        and ((case.g == 0) | (case.g <= VANISHES)).all()
+        and all((x == np.rint(x)).all() for x in whole)
+        and case.scale > 0
+        and np.frexp(case.scale)[0] == 0.5
+    )
+
+
+def check_exact(
+    case: Case, output: Array, final_state: Array, output_format: Format, compute: Format
+) -> None:
+    """That no order of operations can round on this case, and that the exact results are representable.
+
+    Args:
+        case: an integer case.
+        output: its exact output, [B, T, HV, V].
+        final_state: its exact final state.
+        output_format: what the output comes back in; the state comes back in ``compute``.
+        compute: what the kernel computes in.
+
+    Raises:
+        RequestError: the case does not qualify; the message says which condition fails.
+    """
+    if not is_integer_case(case):
+        raise RequestError(f"case {case.name!r} is not one of small integers, so it need not be exact")
+    start = 0.0 if case.initial_state is None else np.abs(case.initial_state).max(initial=0.0)
+    size = start + case.shape.T * np.abs(case.v).max(initial=0.0)
+    chunk = min(LARGEST_CHUNK, case.shape.T)
+    partial_sum = 4 * chunk * chunk * max(size, 1.0)
+    if partial_sum > 2.0**compute.precision:
+        raise RequestError(
+            f"case {case.name!r}: sums may reach {partial_sum:.0f}, beyond the integers of {compute.name}"
+        )
+    for name, array, target in (("output", output, output_format), ("final state", final_state, compute)):
+        if not is_representable_array(target, array).all():
+            raise RequestError(
+                f"case {case.name!r}: the exact {name} has entries {target.name} cannot represent"
+            )
