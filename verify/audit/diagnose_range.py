@@ -1,0 +1,129 @@
+"""Why a kernel gives values that are not finite: how strong a constant gate it stands, at several lengths."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from verify.audit.case import Outcome
+from verify.audit.judge import Judgement
+from verify.audit.laboratory import Finding, Laboratory
+from verify.audit.probes import probe
+from verify.numbers.formats import FORMATS, format_named
+
+_LENGTHS = (16, 32, 64, 128)
+_STRONGEST = 1000.0
+_BISECTIONS = 24
+_RESET = -1e4
+
+
+def explain_nonfinite(
+    lab: Laboratory, overflowing: Sequence[Judgement], passing: Sequence[Judgement]
+) -> Finding:
+    """A finding for cells with NaN or infinities, with the measured threshold when the gate is the cause."""
+    first = min(overflowing, key=lambda j: j.case.v.size)
+    where = f"{len(overflowing)} cells, smallest of class {first.case.name} with T = {first.case.shape.T}"
+    measured = {t: threshold(lab, t) for t in sorted({lab.length(n) for n in _LENGTHS})}
+    thresholds = {t: g for t, g in measured.items() if g is not None}
+    whole = math.gcd(*(t for t, g in measured.items() if g is None))
+    format_name = lab.convention.resolve(lab.convention.compute_dtype, lab.dtype)
+    for limit_name in dict.fromkeys((format_name, *FORMATS)):
+        limit = math.log(float(format_named(limit_name).max))
+        steps = {t: limit / g for t, g in thresholds.items()}
+        if len(steps) > 1 and all(_whole(n) and 1 < round(n) <= t for t, n in steps.items()):
+            partial = whole > 1 and all(t % whole for t in thresholds)
+            return _overflow(limit_name, limit, thresholds, steps, where, whole if partial else None)
+    if thresholds:
+        listed = "; ".join(f"T = {t}: |g| = {g:.6g}" for t, g in thresholds.items())
+        return Finding(
+            "not finite for strong gates",
+            "finite for mild and not for strong gates, at thresholds that fit no single exponential",
+            f"{where}; not finite from {listed}",
+        )
+    return _other(lab, where)
+
+
+def threshold(lab: Laboratory, tokens: int) -> float | None:
+    """The weakest constant gate |g| with a result that is not finite, to 7 digits; None if there is none.
+
+    Only a threshold counts: the result must be finite at the mildest gate tried.
+    """
+
+    def finite(strength: float) -> bool:
+        return _finite(lab.run(probe(lab.convention, lab.dtype, tokens, gate=-strength)))
+
+    low, high = 1e-3, _STRONGEST
+    if finite(high) or not finite(low):
+        return None
+    for _ in range(_BISECTIONS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if finite(middle) else (low, middle)
+    return high
+
+
+def _finite(outcome: Outcome) -> bool:
+    arrays = [a for a in (outcome.output, outcome.final_state) if a is not None]
+    return bool(arrays) and all(np.isfinite(a).all() for a in arrays)
+
+
+def _whole(steps: float) -> bool:
+    """Whether a threshold is that of a whole number of tokens, up to a rounding in the running gate."""
+    return abs(steps - round(steps)) <= 1e-3 * steps
+
+
+def _overflow(
+    limit_name: str,
+    limit: float,
+    thresholds: dict[int, float],
+    steps: dict[int, float],
+    where: str,
+    whole: int | None,
+) -> Finding:
+    """The exponential of a span of gates, of the wrong sign; multiples of ``whole`` tokens never fail."""
+    lines = [
+        f"T = {t}: finite below |g| = {thresholds[t]:.5g}, not from it on, and {round(n)}·"
+        f"{thresholds[t]:.5g} = {round(n) * thresholds[t]:.4g}"
+        for t, n in steps.items()
+    ]
+    evidence = f"constant gates, bisected: {'; '.join(lines)}; {where}"
+    shown = f"span·|g| = {limit:.1f} = ln(max {limit_name})"
+    if whole is not None:
+        return Finding(
+            "pad rows read the running gate as 0",
+            f"only when T is not a multiple of {whole}: e^(0 − G) of a pad row overflows where {shown}, and "
+            f"times a zero key it is NaN; mask before exp",
+            f"{evidence}; finite up to |g| = {_STRONGEST:g} at multiples of {whole}",
+        )
+    return Finding(
+        "exponential of −cumsum formed alone",
+        f"finite for mild gates and not for strong ones: e^−G overflows where {shown}, and times e^G = 0 it "
+        f"is NaN; the span is at most {max(round(n) for n in steps.values())} tokens; form the difference of "
+        f"the sums before exp",
+        evidence,
+    )
+
+
+def _other(lab: Laboratory, where: str) -> Finding:
+    """Not a matter of constant gates: try mild gates alone, then with one full reset among them."""
+    tokens = lab.length(24)
+    case = probe(lab.convention, lab.dtype, tokens, gate=-0.1)
+    if not _finite(lab.run(case)):
+        return Finding(
+            "not finite on mild inputs",
+            "values that are not finite for unit keys, β in [0, 1] and a gate of -0.1 at every token",
+            f"T = {tokens}; {where}",
+        )
+    gates = case.g.copy()
+    gates[:, tokens // 2] = _RESET
+    if not _finite(lab.run(case.replace(g=gates))):
+        return Finding(
+            "not finite after a full reset",
+            f"one gate of {_RESET:g} among mild ones gives values that are not finite",
+            f"T = {tokens}, gate {_RESET:g} at token {tokens // 2}, -0.1 elsewhere; constant gates up to "
+            f"{_STRONGEST:g} stay finite; {where}",
+        )
+    return Finding(
+        "not finite",
+        "values that are not finite for finite inputs; neither a strong constant gate nor a reset gives them",
+        where,
+    )

@@ -1,0 +1,47 @@
+"""Runs and judges further inputs while a certification asks questions of its own."""
+
+from dataclasses import dataclass
+
+from verify.audit.bench import Bench
+from verify.audit.case import Case, Outcome
+from verify.audit.convention import Convention
+from verify.audit.judge import Judgement, judge
+from verify.audit.subject import Subject
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a kernel, what was observed, and the figures that support this reason."""
+
+    reason: str
+    detail: str
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Laboratory:
+    """A subject beside the bench that measures it."""
+
+    subject: Subject
+    bench: Bench
+    dtype: str
+
+    @property
+    def convention(self) -> Convention:
+        return self.subject.convention
+
+    def accepts(self, case: Case) -> bool:
+        """Whether the kernel promises to take such a case."""
+        return self.convention.refusal(case) is None
+
+    def length(self, tokens: int) -> int:
+        """The smallest length of at least ``tokens`` that the kernel takes."""
+        multiple = self.convention.length_multiple
+        return -(-max(tokens, 1) // multiple) * multiple
+
+    def run(self, case: Case) -> Outcome:
+        return self.subject.run(case)
+
+    def judge(self, case: Case) -> Judgement:
+        """Run a case and measure what it gives."""
+        return judge(case, self.run(case), self.bench.yardstick(case))

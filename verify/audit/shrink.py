@@ -1,0 +1,182 @@
+"""Makes a failing input smaller and simpler while it keeps failing in the same way."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from verify.audit.case import Array, Case, Outcome
+from verify.audit.judge import Judgement
+from verify.audit.laboratory import Laboratory
+
+MOST_ATTEMPTS = 80
+_SLOW = ("timeout", "memory", "killed")
+_MOST_SLOW_ATTEMPTS = 1
+_NOT_FINITE = ("not-finite",)
+
+
+def symptom(judgement: Judgement) -> tuple[str, ...]:
+    """In which way a cell fails; a shrunk input must fail in the same way."""
+    if judgement.problem is not None:
+        return (judgement.problem.kind,)
+    parts = (("output", judgement.output), ("state", judgement.state))
+    failed = [(name, m) for name, m in parts if m is not None and m.failed]
+    if any(m.nonfinite for _, m in failed):
+        return _NOT_FINITE
+    return tuple(name for name, _ in failed)
+
+
+def shrink(lab: Laboratory, failing: Judgement) -> Judgement:
+    """The smallest and simplest input found that fails as ``failing`` does.
+
+    Each move is repeated while it helps; passes over all moves go on until one changes nothing.
+    """
+    search = _Search(lab, symptom(failing), failing.case)
+    search.left = _MOST_SLOW_ATTEMPTS if search.kind[0] in _SLOW else MOST_ATTEMPTS
+    before = None
+    while before is not search.best and search.left:
+        before = search.best
+        for move in _MOVES:
+            while search.try_any(move(search.best, lab)):
+                pass
+    return failing if search.best is failing.case else lab.judge(search.best)
+
+
+@dataclass
+class _Search:
+    """The best case so far and the attempts left."""
+
+    lab: Laboratory
+    kind: tuple[str, ...]
+    best: Case
+    left: int = 0
+
+    def try_any(self, candidates: Iterator[Case]) -> bool:
+        """Take the first candidate that fails in the same way."""
+        for case in candidates:
+            if not self.left:
+                return False
+            if not self.lab.accepts(case) or _same(case, self.best):
+                continue
+            self.left -= 1
+            if self._fails(case):
+                self.best = case
+                return True
+        return False
+
+    def _fails(self, case: Case) -> bool:
+        """Without a reference and its tolerance where the symptom needs none."""
+        if self.kind in (("output",), ("state",), ("output", "state")):
+            judged = self.lab.judge(case)
+            return judged.failed and symptom(judged) == self.kind
+        return _bare_symptom(self.lab.run(case)) == self.kind
+
+
+def _bare_symptom(outcome: Outcome) -> tuple[str, ...]:
+    if outcome.problem is not None:
+        return (outcome.problem.kind,)
+    arrays = [a for a in (outcome.output, outcome.final_state) if a is not None]
+    return () if all(np.isfinite(a).all() for a in arrays) else _NOT_FINITE
+
+
+def _same(a: Case, b: Case) -> bool:
+    mine, other = a.arrays(), b.arrays()
+    return mine.keys() == other.keys() and all(np.array_equal(x, other[name]) for name, x in mine.items())
+
+
+def _one_sequence(case: Case, lab: Laboratory) -> Iterator[Case]:
+    for b in range(case.shape.B if case.shape.B > 1 else 0):
+        yield _part(case, sequences=[b])
+
+
+def _one_head(case: Case, lab: Laboratory) -> Iterator[Case]:
+    for h in range(case.shape.HV if case.shape.HV > 1 else 0):
+        yield _part(case, heads=[h])
+
+
+def _fewer_tokens(case: Case, lab: Laboratory) -> Iterator[Case]:
+    total = case.shape.T
+    for tokens in sorted({lab.length(n) for n in (1, 2, total // 4, total // 2, total - 1)}):
+        if tokens < total:
+            yield case.slice(0, tokens, case.initial_state)
+
+
+def _later_start(case: Case, lab: Laboratory) -> Iterator[Case]:
+    total = case.shape.T
+    for start in sorted({total - lab.length(n) for n in (2, total // 2, total - 1)}, reverse=True):
+        if 0 < start < total:
+            yield case.slice(start, total, case.initial_state)
+
+
+def _fewer_values(case: Case, lab: Laboratory) -> Iterator[Case]:
+    for count in sorted({n for n in (1, 2, 4, case.shape.V // 2) if 0 < n < case.shape.V}):
+        yield _part(case, values=count)
+
+
+def _fewer_channels(case: Case, lab: Laboratory) -> Iterator[Case]:
+    for count in sorted({n for n in (1, 2, 4, case.shape.K // 2) if 0 < n < case.shape.K}):
+        yield _part(case, channels=count)
+
+
+def _simpler_numbers(case: Case, lab: Laboratory) -> Iterator[Case]:
+    if case.initial_state is not None:
+        yield case.replace(initial_state=None)
+    for field, value in (("g", 0.0), ("g", -1.0), ("beta", 1.0), ("v", 1.0)):
+        yield case.replace(**{field: np.full_like(getattr(case, field), value)})
+    yield case.replace(k=_one_hot(case.k), q=_one_hot(case.q))
+    yield case.replace(q=_one_hot(case.q))
+    for field, array in case.arrays().items():
+        yield case.replace(**{field: _short(array)})
+
+
+_MOVES: tuple[Callable[[Case, Laboratory], Iterator[Case]], ...] = (
+    _one_sequence,
+    _one_head,
+    _fewer_tokens,
+    _later_start,
+    _fewer_values,
+    _fewer_channels,
+    _simpler_numbers,
+)
+
+
+def _part(
+    case: Case,
+    sequences: list[int] | None = None,
+    heads: list[int] | None = None,
+    values: int | None = None,
+    channels: int | None = None,
+) -> Case:
+    """Some sequences, value heads (each with its own query/key head), value columns or key channels."""
+    s = case.shape
+    sequences = list(range(s.B)) if sequences is None else sequences
+    value_heads = list(range(s.HV)) if heads is None else heads
+    key_heads = list(range(s.H)) if heads is None else [h // (s.HV // s.H) for h in heads]
+    v, k = values or s.V, channels or s.K
+
+    def take(array: Array, chosen: list[int]) -> Array:
+        return array[sequences][:, :, chosen]
+
+    gates = take(case.g, value_heads)
+    state = case.initial_state
+    return case.replace(
+        q=take(case.q, key_heads)[..., :k],
+        k=take(case.k, key_heads)[..., :k],
+        v=take(case.v, value_heads)[..., :v],
+        g=gates[..., :k] if case.mechanism == "kda" else gates,
+        beta=take(case.beta, value_heads),
+        initial_state=None if state is None else state[sequences][:, value_heads][..., :k, :v],
+        scale=k**-0.5 if case.scale == s.K**-0.5 else case.scale,
+    )
+
+
+def _one_hot(x: Array) -> Array:
+    """Each row's largest entry as +-1, the others 0."""
+    largest = np.abs(x).argmax(axis=-1, keepdims=True)
+    return np.asarray(np.where(np.arange(x.shape[-1]) == largest, np.sign(x), 0.0))
+
+
+def _short(x: Array) -> Array:
+    """Four significant bits."""
+    mantissa, exponent = np.frexp(x)
+    return np.asarray(np.ldexp(np.rint(mantissa * 16) / 16, exponent))
