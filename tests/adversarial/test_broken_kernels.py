@@ -16,9 +16,9 @@ from conftest import BROKEN
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome, Shape
 from verify.audit.convention import Convention
-from verify.audit.integer_inputs import draw_integer_case
+from verify.audit.inputs.integers import draw_integer_case
+from verify.audit.inputs.probes import probe
 from verify.audit.judge import judge
-from verify.audit.probes import probe
 from verify.checkers.kernel_certificate import recheck
 
 Hiding = Callable[[Convention, str], Case]

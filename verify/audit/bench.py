@@ -7,11 +7,11 @@ import numpy as np
 
 from verify.audit.case import Case
 from verify.audit.convention import Convention
-from verify.audit.integer_inputs import check_exact, is_integer_case
+from verify.audit.inputs.integers import check_exact, is_integer_case
 from verify.audit.judge import Yardstick
-from verify.audit.prediction import RUNS, Algorithm, predict
-from verify.audit.reference import exact_reference, float64_reference
-from verify.audit.tolerance import FALSE_ALARM, tolerance
+from verify.audit.reference.results import exact_reference, float64_reference
+from verify.audit.tolerance.bounds import FALSE_ALARM, tolerance
+from verify.audit.tolerance.prediction import RUNS, Algorithm, predict
 from verify.numbers.formats import format_named
 
 

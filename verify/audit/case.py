@@ -7,7 +7,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from verify.audit import rawbits
+from verify.audit.subject import rawbits
 from verify.model.errors import RequestError
 
 Array = NDArray[np.float64]

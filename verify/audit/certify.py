@@ -10,18 +10,18 @@ from verify.audit import properties
 from verify.audit.bench import Bench
 from verify.audit.case import Case
 from verify.audit.convention import Convention
-from verify.audit.diagnose import describe, diagnose, problems
-from verify.audit.input_classes import REAL_CLASSES
-from verify.audit.inputs import cells
+from verify.audit.diagnosis.reasons import describe, diagnose, problems
+from verify.audit.failure.reproduce import Reproducer
+from verify.audit.failure.shrink import shrink
+from verify.audit.inputs.cells import cells
+from verify.audit.inputs.classes import REAL_CLASSES
 from verify.audit.judge import Judgement, header, judge, number
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.prediction import Algorithm
 from verify.audit.properties import Property
-from verify.audit.reproduce import Reproducer
 from verify.audit.samples import samples
-from verify.audit.shrink import shrink
-from verify.audit.subject import Subject
-from verify.audit.target import Target
+from verify.audit.subject.process import Subject
+from verify.audit.subject.target import Target
+from verify.audit.tolerance.prediction import Algorithm
 from verify.model import certificate, environment
 from verify.model.errors import AttnproofError, RequestError
 from verify.model.verdict import Verdict, weakest

@@ -6,7 +6,7 @@ from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome
 from verify.audit.convention import Convention
 from verify.audit.judge import Judgement, judge
-from verify.audit.subject import Subject
+from verify.audit.subject.process import Subject
 
 
 @dataclass(frozen=True)

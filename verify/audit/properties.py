@@ -8,11 +8,11 @@ import numpy as np
 
 from verify.audit.bench import Bench
 from verify.audit.case import Array, Case, Outcome
-from verify.audit.confirm import confirm
+from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement, measure
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.probes import probe
-from verify.audit.reference import float64_reference
+from verify.audit.reference.confirm import confirm
+from verify.audit.reference.results import float64_reference
 from verify.model.verdict import Verdict
 
 SPLIT_COMPARISONS = 4

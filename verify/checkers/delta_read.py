@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from verify.checkers.reading import Matrix, Wrong, dot, flag, matrix, rational, same, transpose, vector, word
+from verify.checkers.reading import Matrix, Wrong, dot, flag, matrix, same, transpose, vector, word
+from verify.checkers.terms import rational
 from verify.model.evidence import Check, Obligation
 
 NAME = "delta replay"

@@ -9,7 +9,8 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from verify.checkers.reading import Matrix, Wrong, flag, matrix, natural, rational, vector, word
+from verify.checkers.reading import Matrix, Wrong, flag, matrix, natural, vector, word
+from verify.checkers.terms import rational
 from verify.model.evidence import Check, Obligation
 
 NAME = "determinant checker"

@@ -17,12 +17,12 @@ from verify.checkers.reading import (
     dot,
     matrix,
     product,
-    rational,
     same,
     transpose,
     vector,
     word,
 )
+from verify.checkers.terms import rational
 from verify.model.evidence import Check, Obligation
 
 NAME = "collision checker"

@@ -8,7 +8,8 @@ Data of ``diagonal-plus-rank-one``: Diag(``diagonal``) + ``left`` ``right``ᵀ, 
 from collections.abc import Mapping
 from typing import Any
 
-from verify.checkers.reading import Wrong, dot, flag, matrix, rational, same, vector, word
+from verify.checkers.reading import Wrong, dot, flag, matrix, same, vector, word
+from verify.checkers.terms import rational
 from verify.model.evidence import Check, Obligation
 
 NAME = "transition checker"

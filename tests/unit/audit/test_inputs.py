@@ -9,10 +9,10 @@ import torch
 
 from verify.audit.case import Shape
 from verify.audit.convention import Convention
-from verify.audit.input_classes import REAL_CLASSES, correlated_keys, draw_case
-from verify.audit.inputs import CLASSES, cells, lengths
-from verify.audit.integer_inputs import check_exact, draw_integer_case, is_integer_case
-from verify.audit.reference import exact_reference
+from verify.audit.inputs.cells import CLASSES, cells, lengths
+from verify.audit.inputs.classes import REAL_CLASSES, correlated_keys, draw_case
+from verify.audit.inputs.integers import check_exact, draw_integer_case, is_integer_case
+from verify.audit.reference.results import exact_reference
 from verify.model.errors import RequestError
 from verify.numbers.formats import BFLOAT16, FLOAT16, FLOAT32, format_named
 

@@ -7,9 +7,9 @@ import pytest
 
 from verify.audit.case import Case, Outcome, Problem
 from verify.audit.convention import Convention
+from verify.audit.diagnosis.variants import VARIANTS, recurrence
+from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement, Yardstick, judge
-from verify.audit.probes import probe
-from verify.audit.variants import VARIANTS, recurrence
 
 CONVENTION = Convention.load("ours", "kda", "recurrent_kda")
 CASE = probe(CONVENTION, "float32", 5, seed=7, grouped=True)
@@ -95,7 +95,7 @@ def test_every_variant_differs_from_the_definition(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", ["gdn", "kda"])
 def test_the_recurrence_is_the_definition(mechanism: str) -> None:
-    from verify.audit.reference import float64_reference
+    from verify.audit.reference.results import float64_reference
 
     convention = Convention.load("ours", mechanism, f"recurrent_{mechanism}")
     case = probe(convention, "float32", 9, seed=2, grouped=True, initial_state=True)

@@ -9,8 +9,8 @@ import pytest
 
 from verify.audit.case import Case
 from verify.audit.convention import Convention
-from verify.audit.subject import Subject
-from verify.audit.target import Target
+from verify.audit.subject.process import Subject
+from verify.audit.subject.target import Target
 from verify.model.errors import EnvironmentProblem
 
 pytestmark = pytest.mark.peers

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from verify.audit import rawbits
+from verify.audit.subject import rawbits
 
 
 def patterns(dtype: str) -> tuple[bytes, int]:

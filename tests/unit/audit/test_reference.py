@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from verify.audit import enclosed_exp as exp_module
 from verify.audit.case import Case, Shape
-from verify.audit.confirm import confirm
-from verify.audit.enclosed_exp import enclosed_exp
-from verify.audit.input_classes import REAL_CLASSES, draw_case
-from verify.audit.integer_inputs import draw_integer_case
-from verify.audit.reference import ball_reference, exact_reference, float64_reference
+from verify.audit.inputs.classes import REAL_CLASSES, draw_case
+from verify.audit.inputs.integers import draw_integer_case
+from verify.audit.reference import enclosed_exp as exp_module
+from verify.audit.reference.confirm import confirm
+from verify.audit.reference.enclosed_exp import enclosed_exp
+from verify.audit.reference.results import ball_reference, exact_reference, float64_reference
 from verify.model.errors import RequestError
 
 SHAPE = Shape(B=1, T=18, H=1, HV=2, K=6, V=4)

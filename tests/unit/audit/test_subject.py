@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verify.audit import rawbits
 from verify.audit.case import Case, Outcome
 from verify.audit.convention import Convention
-from verify.audit.subject import Subject
-from verify.audit.target import Target
+from verify.audit.subject import rawbits
+from verify.audit.subject.process import Subject
+from verify.audit.subject.target import Target
 from verify.model.errors import EnvironmentProblem, RequestError
 
 FAULTY = Path(__file__).with_name("misbehaving.py")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from verify.audit.target import Target
+from verify.audit.subject.target import Target
 from verify.model.errors import RequestError
 
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from verify.audit import prediction as prediction_module
 from verify.audit.case import Outcome, Shape
 from verify.audit.convention import Convention
-from verify.audit.input_classes import REAL_CLASSES, draw_case
-from verify.audit.integer_inputs import draw_integer_case
-from verify.audit.prediction import Algorithm, predict, round_randomly
-from verify.audit.reference import float64_reference
-from verify.audit.rounding import StochasticRounding
-from verify.audit.tolerance import quantile, row_errors, tolerance
+from verify.audit.inputs.classes import REAL_CLASSES, draw_case
+from verify.audit.inputs.integers import draw_integer_case
+from verify.audit.reference.results import float64_reference
+from verify.audit.tolerance import prediction as prediction_module
+from verify.audit.tolerance.bounds import quantile, row_errors, tolerance
+from verify.audit.tolerance.prediction import Algorithm, predict, round_randomly
+from verify.audit.tolerance.rounding import StochasticRounding
 from verify.model.errors import RequestError
 from verify.numbers.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, is_representable_array
 

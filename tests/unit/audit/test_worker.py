@@ -8,9 +8,9 @@ from types import ModuleType
 import pytest
 import torch
 
-from verify.audit.worker.identity import reaches_triton, substitutes
-from verify.audit.worker.lookup import CannotStart, describe, find, load_module
-from verify.audit.worker.tensors import mutation
+from verify.audit.subject.worker.identity import reaches_triton, substitutes
+from verify.audit.subject.worker.lookup import CannotStart, describe, find, load_module
+from verify.audit.subject.worker.tensors import mutation
 
 FAULTY = Path(__file__).with_name("misbehaving.py")
 

@@ -7,7 +7,7 @@ from typing import Any
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
 from verify.audit.judge import Judgement
-from verify.audit.target import Target
+from verify.audit.subject.target import Target
 
 SCRIPT, DATA = "reproduce.py", "input.safetensors"
 _LATER = "later."

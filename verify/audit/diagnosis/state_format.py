@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from verify.audit.case import Array
+from verify.audit.diagnosis.variants import Step, recurrence
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.variants import Step, recurrence
 from verify.numbers.formats import format_named, is_representable_array
 
 _FORMATS = ("bfloat16", "float16")

@@ -10,7 +10,7 @@ import numpy as np
 from verify.audit import mechanism
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
-from verify.audit.reference import Reference
+from verify.audit.reference.results import Reference
 from verify.model import digest
 from verify.model.errors import RequestError
 from verify.numbers.formats import FLOAT64, Format, format_named
@@ -150,7 +150,7 @@ def _run(case: Case, algorithm: Algorithm, model: Format | None, runs: int, seed
 
     import torch
 
-    from verify.audit.rounding import StochasticRounding
+    from verify.audit.tolerance.rounding import StochasticRounding
 
     def tiled(x: Array) -> "Tensor":
         return torch.from_numpy(np.tile(x, (runs, *[1] * (x.ndim - 1))))
@@ -177,7 +177,7 @@ def _as_subtracted(g: "Tensor", chunk_size: int | None) -> "Tensor":
     from torch.utils._python_dispatch import _disable_current_modes
 
     chunks = []
-    for chunk in g.split(chunk_size or g.shape[1], dim=1):
+    for chunk in torch.split(g, chunk_size or g.shape[1], dim=1):
         sums = chunk.cumsum(1)
         with _disable_current_modes():
             chunks.append(sums.diff(dim=1, prepend=torch.zeros_like(sums[:, :1])))
@@ -212,6 +212,7 @@ def _key(case: Case, algorithm: Algorithm, runs: int, seed: int) -> str:
         runs,
         seed,
     ]
-    own = [Path(__file__).with_name(name) for name in ("prediction.py", "rounding.py", "reference.py")]
-    sources = digest.of_sources([kernels, *own, Path(__file__).parents[1] / "numbers"])
+    audit = Path(__file__).parents[1]
+    rooms = [audit / "tolerance", audit / "reference", audit.parent / "numbers"]
+    sources = digest.of_sources([kernels, *rooms])
     return digest.of_json([arrays, settings, sources, torch.__version__])

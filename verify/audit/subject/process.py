@@ -14,10 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from verify.audit import rawbits
 from verify.audit.case import Array, Case, Outcome, Problem
 from verify.audit.convention import Convention
-from verify.audit.target import Target
+from verify.audit.subject import rawbits
+from verify.audit.subject.target import Target
 from verify.model.errors import EnvironmentProblem, RequestError
 
 _WORKER = Path(__file__).with_name("worker")

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from verify.audit import mechanism
 from verify.audit.case import Array, Case
-from verify.audit.enclosed_exp import enclosed_exp
-from verify.audit.integer_inputs import VANISHES
+from verify.audit.inputs.integers import VANISHES
+from verify.audit.reference.enclosed_exp import enclosed_exp
 from verify.model.errors import RequestError
 from verify.numbers import system
 

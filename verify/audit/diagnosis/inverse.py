@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from verify.audit.case import Array, Case
+from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.probes import probe
 from verify.numbers.formats import Format, format_named, round_array
 
 _STRENGTHS = (0.25, 0.5, 0.75, 0.9, 0.97, 0.99)

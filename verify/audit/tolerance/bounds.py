@@ -25,8 +25,8 @@ from functools import cache
 import numpy as np
 
 from verify.audit.case import Array, Case, Outcome
-from verify.audit.prediction import Algorithm, Prediction
-from verify.audit.reference import Reference
+from verify.audit.reference.results import Reference
+from verify.audit.tolerance.prediction import Algorithm, Prediction
 from verify.model.errors import RequestError
 from verify.numbers.formats import format_named
 

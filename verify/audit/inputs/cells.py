@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from verify.audit.case import Case, Shape
 from verify.audit.convention import Convention
-from verify.audit.input_classes import REAL_CLASSES, draw_case
-from verify.audit.integer_inputs import draw_integer_case
+from verify.audit.inputs.classes import REAL_CLASSES, draw_case
+from verify.audit.inputs.integers import draw_integer_case
 from verify.model.digest import of_json
 from verify.model.errors import unknown_name
 
@@ -14,7 +14,7 @@ BUDGETS = ("fast", "standard")
 _LENGTHS = (1, 15, 16, 17, 63, 64, 65, 127)
 # K != V shows a transposed state, H > 1 a wrong head, HV > H a wrong grouping, K = 24 a padded size.
 _SHAPES = {
-    "fast": ((1, 2, 2, 16, 8), (2, 1, 2, 16, 12), (1, 2, 2, 24, 8), (1, 1, 3, 32, 8)),
+    "fast": ((1, 2, 2, 16, 8), (2, 1, 2, 16, 12), (1, 2, 4, 24, 8), (1, 1, 3, 32, 8)),
     "standard": ((2, 2, 4, 32, 16), (2, 3, 3, 24, 40)),
 }
 _INTEGER_SHAPES = {

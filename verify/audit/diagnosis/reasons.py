@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from verify.audit.diagnose_inverse import explain_inverse
-from verify.audit.diagnose_range import explain_nonfinite
-from verify.audit.diagnose_rounding import explain_state_format
-from verify.audit.diagnose_tail import explain_tail
+from verify.audit.diagnosis.exponent_range import explain_nonfinite
+from verify.audit.diagnosis.inverse import explain_inverse
+from verify.audit.diagnosis.state_format import explain_state_format
+from verify.audit.diagnosis.tail import explain_tail
+from verify.audit.diagnosis.variants import VARIANTS, Result, Variant
 from verify.audit.judge import Judgement, Measure, measure
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.variants import VARIANTS, Result, Variant
 
 _MOST_FAILING = 6
 _MOST_PASSING = 4

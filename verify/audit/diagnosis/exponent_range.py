@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from verify.audit.case import Outcome
+from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.probes import probe
 from verify.numbers.formats import FORMATS, format_named
 
 _LENGTHS = (16, 32, 64, 128)

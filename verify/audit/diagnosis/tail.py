@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from verify.audit.case import Array, Case
+from verify.audit.diagnosis.variants import recurrence
+from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement, measure
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.probes import probe
-from verify.audit.variants import recurrence
 
 _LENGTHS = (8, 12, 16, 24, 32, 40, 48, 63, 64, 65, 96, 100, 128)
 

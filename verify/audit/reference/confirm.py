@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from verify.audit.case import Case
-from verify.audit.reference import Reference, ball_reference
+from verify.audit.reference.results import Reference, ball_reference
 
 
 @dataclass(frozen=True)

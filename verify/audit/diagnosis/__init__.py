@@ -1,0 +1,1 @@
+"""Why a kernel is wrong: reasons, each confirmed by a comparison."""

@@ -1,0 +1,1 @@
+"""The inputs that hurt: named, seeded classes of cases."""

@@ -1,0 +1,1 @@
+"""The kernel under test: finding it, running it in a process of its own, exchanging tensors."""
