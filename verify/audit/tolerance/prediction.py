@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache as cached
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -11,7 +12,7 @@ from verify.audit import mechanism
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
 from verify.audit.reference.results import Reference
-from verify.model import digest
+from verify.model import digest, environment, registry
 from verify.model.errors import RequestError
 from verify.numbers.formats import FLOAT64, Format, format_named
 
@@ -199,10 +200,7 @@ def round_randomly(x: Array, target: Format, rng: np.random.Generator) -> Array:
 
 def _key(case: Case, algorithm: Algorithm, runs: int, seed: int) -> str:
     """A hash of everything a prediction depends on."""
-    import torch
-
     arrays = {name: hashlib.sha256(x.tobytes()).hexdigest() for name, x in case.arrays().items()}
-    kernels = Path(str(mechanism.kernel(case.mechanism, algorithm.form).__globals__["__file__"])).parents[1]
     settings = [
         case.mechanism,
         case.scale,
@@ -212,7 +210,17 @@ def _key(case: Case, algorithm: Algorithm, runs: int, seed: int) -> str:
         runs,
         seed,
     ]
+    return digest.of_json([arrays, settings, _sources()])
+
+
+@cached
+def _sources() -> list[str | None]:
+    """The code a prediction is made with: the model's and the audit's sources, and torch's version."""
     audit = Path(__file__).parents[1]
-    rooms = [audit / "tolerance", audit / "reference", audit.parent / "numbers"]
-    sources = digest.of_sources([kernels, *rooms])
-    return digest.of_json([arrays, settings, sources, torch.__version__])
+    rooms = [
+        audit / "tolerance",
+        audit / "reference",
+        audit.parent / "numbers",
+        registry.room_path("kernels"),
+    ]
+    return [digest.of_sources(rooms), environment.version("torch")]
