@@ -55,15 +55,15 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def infix(term: list[Any], outer: int = 0) -> str:
-    """A formula of a certificate on one line, e.g. ``a[j]*(x + 1)/2``.
+    """A formula of a certificate on one line, e.g. ``a[j]·(x + 1)/2``.
 
     Args:
         term: nested lists; see ``verify.derive.tree``.
-        outer: binding strength of what is around it (0 sum, 1 product, 2 power).
+        outer: binding strength of what is around it (0 sum, 1 product, 2 quotient or power).
     """
     head, *rest = term
     if head == "q":
-        return f"({rest[0]})" if outer and not rest[0].isdigit() else rest[0]
+        return f"({rest[0]})" if outer and not rest[0].isdigit() else str(rest[0])
     if head == "v":
         return _plain(rest[0])
     if head == "at":
@@ -72,20 +72,61 @@ def infix(term: list[Any], outer: int = 0) -> str:
         return f"{head}({infix(rest[0])})"
     if head == "sum":
         bound, lower, upper, body = rest
-        return f"Σ_{{{bound}={infix(lower)}..{infix(upper)}}} {infix(body, 1)}"
-    if head == "^":
-        return f"{infix(rest[0], 2)}^{rest[1]}" if rest[1] >= 0 else f"(1/{_power(rest[0], -rest[1])})"
-    strength = 0 if head == "+" else 1
-    separator = " + " if head == "+" else "·"
-    text = separator.join(infix(item, strength) for item in rest)
+        text = f"Σ_{{{bound}={infix(lower)}..{infix(upper)}}} {infix(body, 1)}"
+        return f"({text})" if outer else text
     if head == "+":
-        text = text.replace("+ (-1)·", "− ").replace("+ -", "− ")
-    return f"({text})" if outer > strength or (outer and head == "+") else text
+        return _sum(rest, outer)
+    return _product([term] if head == "^" else rest, outer)
 
 
-def _power(base: list[Any], exponent: int) -> str:
-    text = infix(base, 2)
-    return text if exponent == 1 else f"{text}^{exponent}"
+def _sum(items: list[Any], outer: int) -> str:
+    """What is added before what is taken away, numbers last: ``t − 1``."""
+    ordered = sorted(items, key=lambda item: (_negative(item), item[0] == "q"))
+    parts = []
+    for item in ordered:
+        text = infix(_negated(item) if _negative(item) else item, 1 if item[0] == "sum" else 0)
+        sign = "−" if _negative(item) else "+"
+        parts.append(f" {sign} {text}" if parts else f"−{text}" if sign == "−" else text)
+    return f"({''.join(parts)})" if outer else "".join(parts)
+
+
+def _negative(term: list[Any]) -> bool:
+    first = term[1] if term[0] == "*" else term
+    return bool(first[0] == "q" and first[1].startswith("-"))
+
+
+def _negated(term: list[Any]) -> list[Any]:
+    if term[0] == "q":
+        return ["q", term[1].removeprefix("-")]
+    first = _negated(term[1])
+    rest = term[2:] if first == ["q", "1"] else [first, *term[2:]]
+    return ["*", *rest] if len(rest) > 1 else rest[0]
+
+
+def _product(items: list[Any], outer: int) -> str:
+    """Powers below zero go under a fraction bar."""
+    if _negative(["*", *items]):
+        text = f"−{_product(_factors(_negated(['*', *items])), 2)}"
+        return f"({text})" if outer else text
+    below = [["^", item[1], -item[2]] for item in items if item[0] == "^" and item[2] < 0]
+    above = [item for item in items if item[0] != "^" or item[2] >= 0]
+    top = "·".join(_factor(item) for item in above) or "1"
+    if not below:
+        return f"({top})" if outer > 1 and len(above) > 1 else top
+    bottom = "·".join(_factor(item) for item in below)
+    text = f"{top}/({bottom})" if len(below) > 1 else f"{top}/{bottom}"
+    return f"({text})" if outer > 1 else text
+
+
+def _factors(term: list[Any]) -> list[Any]:
+    return term[1:] if term[0] == "*" else [term]
+
+
+def _factor(term: list[Any]) -> str:
+    if term[0] == "^":
+        base = infix(term[1], 2)
+        return base if term[2] == 1 else f"{base}^{term[2]}"
+    return infix(term, 2 if term[0] == "*" else 1)
 
 
 def _plain(name: str) -> str:
