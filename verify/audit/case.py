@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verify.audit.subject import rawbits
-from verify.model.errors import RequestError
+from verify.model.errors import RequestError, unknown_name
 
 Array = NDArray[np.float64]
 ProblemKind = Literal[
@@ -23,6 +23,7 @@ ProblemKind = Literal[
     "inputs-mutated",
 ]
 MECHANISMS = ("gdn", "kda")
+DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Case:
     gate_dtype: str = ""
 
     def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise unknown_name("dtype", self.dtype, DTYPES)
         if not self.gate_dtype:
             object.__setattr__(self, "gate_dtype", "float64" if self.dtype == "float64" else "float32")
         self._check_shapes()

@@ -19,8 +19,8 @@ Dtype = Annotated[str, typer.Option(help="Type of q, k and v: float32, float64, 
 Python = Annotated[str | None, typer.Option(help="Interpreter the kernel runs under; this one by default.")]
 Budget = Annotated[str, typer.Option(help="How many inputs: fast or standard.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random input.")]
-TimeLimit = Annotated[float, typer.Option(help="Seconds one call of the kernel may take.")]
-MemoryLimit = Annotated[float, typer.Option(help="GiB of memory the kernel's process may use.")]
+TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds one call of the kernel may take.")]
+MemoryLimit = Annotated[float, typer.Option(min=0.1, help="GiB of memory the kernel's process may use.")]
 
 
 def certify(
@@ -92,7 +92,7 @@ def _text(data: dict[str, Any], folder: Path) -> str:
     for item in data["classes"]:
         lines.append(f"  {item['verdict']:<9} {item['name']:<22} {item['cells']:>3} inputs  {_ratio(item)}")
     for item in data["properties"]:
-        lines.append(f"  {item['verdict']:<9} {item['name']}: {item['detail']}")
+        lines.append(f"  {item['verdict'] or 'not asked':<9} {item['name']}: {item['detail']}")
     for item in data["findings"]:
         lines.append(f"  reason: {item['reason']}. {item['detail']}")
     if data["reproducer"]:

@@ -114,7 +114,8 @@ def _given(setting: dict[str, Any]) -> tuple[Note, ...]:
             letters = ", ".join(terms.name_latex(item) for item in setting[name])
             notes.append(Note("sign", f"{letters} {sign} 0"))
     notes += [Note("does not vanish", rf"{_tex(item)} \ne 0") for item in setting["nonzero"]]
-    notes += [Note("no sum up to this limit is empty", _tex(limit)) for limit in setting["nonempty"]]
+    notes += [Note("size", rf"{_tex(limit)} \ge 1") for limit in setting["nonempty"]]
+    notes += [Note("order", rf"{_tex(one)} \le {_tex(other)}") for one, other in setting["order"]]
     notes += [
         Note("different members", rf"{terms.name_latex(one)} \ne {terms.name_latex(other)}")
         for one, other in setting["distinct"]

@@ -80,6 +80,16 @@ class KernelRow:
     kernel: Kernel
     classes: tuple[dict[str, Any] | None, ...]
 
+    @property
+    def name(self) -> str:
+        """The function that was asked for."""
+        return str(self.kernel.data["target"]["requested"].rpartition(":")[2])
+
+    @property
+    def place(self) -> str:
+        """The module or file it is in."""
+        return str(self.kernel.data["target"]["requested"].rpartition(":")[0])
+
 
 def heat_map(kernels: tuple[Kernel, ...]) -> tuple[list[str], list[KernelRow]]:
     """Names of all classes in order of appearance, and one row per kernel."""

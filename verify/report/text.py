@@ -82,7 +82,7 @@ def infix(term: list[Any], outer: int = 0) -> str:
 def _sum(items: list[Any], outer: int) -> str:
     """What is added before what is taken away, numbers last: ``t − 1``."""
     ordered = sorted(items, key=lambda item: (_negative(item), item[0] == "q"))
-    parts = []
+    parts: list[str] = []
     for item in ordered:
         text = infix(_negated(item) if _negative(item) else item, 1 if item[0] == "sum" else 0)
         sign = "−" if _negative(item) else "+"

@@ -102,3 +102,34 @@ def test_show_prints_every_step(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "step checker" in done.stdout
     assert "mutant killed" in done.stdout
+
+
+def test_certify_prints_and_writes_what_it_found(tmp_path: Path) -> None:
+    """The float64 reference kernel: one property does not apply to it, which must not stop the rest."""
+    target = "kernels.gdn.reference:reference_gdn"
+    done = run("certify", target, "--mechanism", "gdn", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"{target}: Held on all" in done.stdout
+    assert "not asked split and resume" in done.stdout
+    assert run("recheck", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere.module:f", "--mechanism", "gdn"), "has no module 'nowhere'"),
+        (("kernels.kda.chunked:chunked_kd", "--mechanism", "kda"), "did you mean chunked_kda?"),
+        (("kernels.kda.chunked:chunked_kda", "--mechanism", "kad"), "unknown mechanism 'kad'"),
+        (("f:f", "--mechanism", "kda", "--convention", "flaa"), "unknown convention 'flaa'"),
+        (("f:f", "--mechanism", "kda", "--dtype", "tf32"), "unknown dtype 'tf32'"),
+        (("f:f", "--mechanism", "kda", "--budget", "huge"), "unknown budget 'huge'"),
+        (("f:f", "--mechanism", "kda", "--python", "/no/python"), "there is no Python interpreter"),
+        (("f", "--mechanism", "kda"), "f"),
+    ],
+)
+def test_a_wrong_certification_is_one_sentence_and_code_2(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = run("certify", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in error(done)

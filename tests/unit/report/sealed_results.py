@@ -43,6 +43,7 @@ def chain() -> dict[str, Any]:
         "nonnegative": [],
         "nonzero": [["v", "rho"]],
         "nonempty": [["v", "n"]],
+        "order": [],
         "distinct": [["i", "j"]],
         "instances": [{}],
     }
