@@ -102,4 +102,6 @@ def _text(data: dict[str, Any], folder: Path) -> str:
 
 def _ratio(item: dict[str, Any]) -> str:
     worst = item["worst_ratio"]
+    if worst is None:
+        return "nothing to measure"
     return f"worst error / tolerance {worst:.3g}" if isinstance(worst, float) else f"worst error {worst}"
