@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from verify.model import certificate, digest, environment, registry
 from verify.model.claim import Claim, Mutant, Settled
-from verify.model.errors import ResultFileError
+from verify.model.errors import ClaimFileError, ResultFileError
 from verify.model.evidence import Evidence, MutantOutcome, Obligation, SettledPart
 from verify.model.judges import ask
 from verify.model.verdict import Verdict, weakest
@@ -61,11 +62,20 @@ def certify_claim(claim_id: str, cache: Path | None) -> tuple[dict[str, Any], bo
             return certificate.read(kept), True
         except ResultFileError:
             kept.unlink()
-    settled = settle(registry.load(claim_id))
+    settled = _settled(entry)
     made = certificate.of_claim(settled, entry.room, digest.of_file(entry.path), environment.describe(SEED))
     if kept:
         certificate.write(kept, made)
     return certificate.seal(made), False
+
+
+def _settled(entry: registry.Entry) -> Settled:
+    try:
+        return settle(registry.load(entry.id))
+    except Exception as problem:
+        where = f"{entry.room}/{entry.path.parent.name}/{entry.path.name}"
+        sentence = f"{entry.id} could not be settled: {where} raises {type(problem).__name__}: {problem}"
+        raise ClaimFileError(sentence) from problem
 
 
 def certify_claims(
@@ -78,19 +88,30 @@ def certify_claims(
         cache: folder of earlier results, or ``None`` to compute everything anew.
         cores: processes to use; 1 stays in this one.
         done: called with the certificate and whether it came from the cache.
+
+    Raises:
+        ClaimFileError: some claim's file is broken; raised after all others are done.
     """
     wanted = list(claim_ids)
     fresh = [name for name in wanted if not _cached(name, cache)]
-    for name in wanted:
-        if name not in fresh:
-            done(*certify_claim(name, cache))
-    if cores == 1 or len(fresh) < 2:
-        for name in fresh:
-            done(*certify_claim(name, cache))
-        return
-    with ProcessPoolExecutor(max_workers=min(cores, len(fresh))) as pool:
-        for future in as_completed([pool.submit(certify_claim, name, cache) for name in fresh]):
-            done(*future.result())
+    kept = [name for name in wanted if name not in fresh]
+    broken: list[str] = []
+
+    def finish(result: Callable[[], tuple[dict[str, Any], bool]]) -> None:
+        try:
+            done(*result())
+        except ClaimFileError as problem:
+            broken.append(str(problem))
+
+    alone = cores == 1 or len(fresh) < 2
+    for name in [*kept, *fresh] if alone else kept:
+        finish(partial(certify_claim, name, cache))
+    if not alone:
+        with ProcessPoolExecutor(max_workers=min(cores, len(fresh))) as pool:
+            for future in as_completed([pool.submit(certify_claim, name, cache) for name in fresh]):
+                finish(future.result)
+    if broken:
+        raise ClaimFileError("; ".join(broken))
 
 
 def _cached(claim_id: str, cache: Path | None) -> bool:

@@ -10,8 +10,10 @@ import typer
 
 from verify.cli.options import CORES, RESULTS, AsJson, Cores, Fresh, Results, cache_folder
 from verify.model import certificate, registry
+from verify.model.errors import ClaimFileError
 from verify.model.verdict import Verdict, exit_code
 
+Latex = Annotated[Path | None, typer.Option(help="Also write one LaTeX file per claim into this folder.")]
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Claim ids; all when omitted.")]
 
 
@@ -21,13 +23,14 @@ def prove(
     json_output: AsJson = False,
     jobs: Cores = CORES,
     fresh: Fresh = False,
+    latex: Latex = None,
 ) -> int:
     """Re-derive theorems: every step of every derivation is checked by a machine.
 
     Without ids, all claims under derivations/. Each result is written as a certificate as soon as it is
     there. Example: attnproof prove gdn.exact-delta
     """
-    return _settle("derivations", ids, results, json_output, jobs, fresh)
+    return _settle("derivations", ids, results, json_output, jobs, fresh, latex)
 
 
 def refute(
@@ -36,17 +39,24 @@ def refute(
     json_output: AsJson = False,
     jobs: Cores = CORES,
     fresh: Fresh = False,
+    latex: Latex = None,
 ) -> int:
     """Build exact counterexamples and re-check them by independent code.
 
     Without ids, all claims under counterexamples/. Exit code 0 means that every counterexample stands.
     Example: attnproof refute delta.overwrite
     """
-    return _settle("counterexamples", ids, results, json_output, jobs, fresh)
+    return _settle("counterexamples", ids, results, json_output, jobs, fresh, latex)
 
 
 def _settle(
-    room: str, ids: list[str] | None, results: Path, json_output: bool, jobs: int, fresh: bool
+    room: str,
+    ids: list[str] | None,
+    results: Path,
+    json_output: bool,
+    jobs: int,
+    fresh: bool,
+    latex: Path | None,
 ) -> int:
     from verify.prove import certify_claims
 
@@ -62,13 +72,29 @@ def _settle(
         if sys.stderr.isatty() and len(made) < len(wanted):
             print(f"\r{len(made)}/{len(wanted)} settled …", end="\r", file=sys.stderr, flush=True)
 
-    certify_claims(wanted, None if fresh else cache_folder(), jobs, done)
-    ordered = [made[name] for name in wanted]
+    broken = ""
+    try:
+        certify_claims(wanted, None if fresh else cache_folder(), jobs, done)
+    except ClaimFileError as problem:
+        broken = str(problem)
+    ordered = [made[name] for name in wanted if name in made]
+    if latex:
+        _write_latex(ordered, latex)
     if json_output:
         print(json.dumps([_summary(data) for data in ordered], indent=1, ensure_ascii=False))
     else:
         print(_total(ordered, results, time.monotonic() - started))
+    if broken:
+        raise ClaimFileError(broken)
     return exit_code(Verdict(data["verdict"]) for data in ordered)
+
+
+def _write_latex(made: list[dict[str, Any]], folder: Path) -> None:
+    from verify.report import latex
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for data in made:
+        (folder / f"{data['id']}.tex").write_text(latex.document(data), encoding="utf-8")
 
 
 def _line(data: dict[str, Any], cached: bool) -> str:

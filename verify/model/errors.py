@@ -18,6 +18,10 @@ class EnvironmentProblem(AttnproofError):
     """The machine lacks something the request needs: an engine, a package, an interpreter."""
 
 
+class ClaimFileError(AttnproofError):
+    """A claim's file is broken: it defines no claim, or raises while its evidence is built."""
+
+
 class ResultFileError(AttnproofError):
     """A result file is cut off, edited, of a newer schema, or not a result file."""
 
