@@ -63,14 +63,28 @@ def strengths(claim: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((letter, states[letter in asked, letter in reached]) for letter in STRENGTHS)
 
 
-def misprints(claims: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], list[str]]]:
-    """Claims whose printed form is wrong, with the printed sentences that were refuted."""
-    return [(claim, _refuted_sentences(claim)) for claim in claims if claim["status"] == "X"]
+@dataclass(frozen=True)
+class Misprint:
+    """A claim whose printed form is wrong: the printed sentences, each with labelled evidence against it."""
+
+    claim: dict[str, Any]
+    printed: tuple[tuple[dict[str, Any], tuple[tuple[str, evidence.Body], ...]], ...]
 
 
-def _refuted_sentences(claim: dict[str, Any]) -> list[str]:
-    parts = (part for part in claim["parts"] if part["refutes"] and part["word"] == "refuted")
-    return [part["statement"] for part in parts]
+def misprints(claims: tuple[dict[str, Any], ...]) -> list[Misprint]:
+    """Claims whose printed form is wrong, by article and section."""
+    found = [Misprint(claim, _printed(claim)) for claim in claims if claim["status"] == "X"]
+    return sorted(found, key=lambda item: (item.claim["source"], item.claim["id"]))
+
+
+def _printed(
+    claim: dict[str, Any],
+) -> tuple[tuple[dict[str, Any], tuple[tuple[str, evidence.Body], ...]], ...]:
+    return tuple(
+        (part, tuple((item["label"], evidence.body(item["kind"], item["data"])) for item in part["evidence"]))
+        for part in claim["parts"]
+        if part["refutes"]
+    )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from verify.report.results import Broken, Kernel, Results, load
 
 MARK = '<meta name="generator" content="attnproof report">'
 """How a folder made here is recognised before it is replaced."""
-CONTENTS = ("claims", "certify", "plots", "style.css", "index.html")
+CONTENTS = ("claims", "certify", "plots", "style.css", "misprints.html", "index.html")
 
 Progress = Callable[[int, int], None]
 """Called with the number of pages written and the number of all pages."""
@@ -40,7 +40,7 @@ def write(results: Path, out: Path, progress: Progress | None = None) -> Path:
     """
     found = load(results)
     _clear(out)
-    site = _Site(out, _environment(), len(found.claims) + len(found.kernels) + 1, progress)
+    site = _Site(out, _environment(), len(found.claims) + len(found.kernels) + 2, progress)
     claims = tuple(claim for claim in found.claims if site.claim(claim))
     kernels = tuple(kernel for kernel in found.kernels if site.kernel(kernel))
     broken = sorted((*found.broken, *site.broken), key=lambda item: item.file)
@@ -107,15 +107,17 @@ class _Site:
         return self._attempt(f"certify/{kernel.slug}/certificate.json", lambda: self._kernel(kernel))
 
     def overview(self, results: Results) -> Path:
-        """The first page."""
+        """The first page, and the one on misprints that it links to."""
         classes, kernel_rows = overview.heat_map(results.kernels)
+        misprints = overview.misprints(results.claims)
+        self._page("misprints.html", "misprints.html", misprints=misprints)
         return self._page(
             "index.html",
             "index.html",
             results=results,
             topics=overview.topics(results.claims),
             totals=overview.words(list(results.claims)),
-            misprints=overview.misprints(results.claims),
+            misprints=misprints,
             classes=classes,
             kernel_rows=kernel_rows,
             environments=overview.environments(results),

@@ -75,6 +75,7 @@ def test_every_certificate_has_its_page(report: Path) -> None:
     made = {str(path.relative_to(report)) for path in report.rglob("*.html")}
     assert made == {
         "index.html",
+        "misprints.html",
         "claims/delta.overwrite.html",
         "claims/softmax.simplex.html",
         "certify/good/index.html",
@@ -120,6 +121,14 @@ def test_misprints_and_kernels_are_on_the_overview(report: Path) -> None:
     assert "(printed)" in page.text
     assert "0.31" in page.text
     assert "1 of 2" in page.text
+
+
+def test_misprints_have_their_witness_and_repair(report: Path) -> None:
+    page = Page(report / "misprints.html")
+    assert "(printed)" in page.text
+    assert "refuted" in page.text
+    assert "The repair" in page.text
+    assert "claims/delta.overwrite.html" in page.path.read_text(encoding="utf-8")
 
 
 def test_the_same_results_give_the_same_bytes(results: Path, tmp_path: Path) -> None:
@@ -250,7 +259,7 @@ def test_a_class_without_output_is_named(results: Path, tmp_path: Path) -> None:
 def test_progress_reaches_the_end(results: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     site.write(results, tmp_path / "out", lambda done, total: told.append((done, total)))
-    assert told == [(count, 5) for count in range(1, 6)]
+    assert told == [(count, 6) for count in range(1, 7)]
 
 
 def test_the_reproducer_is_shown_and_stays_inside_its_folder(results: Path, tmp_path: Path) -> None:
