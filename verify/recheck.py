@@ -8,9 +8,9 @@ import jsonschema
 
 from verify.checkers import kernel_certificate
 from verify.model import certificate
+from verify.model.claim import Settled
 from verify.model.evidence import Evidence
 from verify.model.judges import ask
-from verify.model.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,19 @@ def _claim(data: dict[str, Any]) -> Outcome:
             else:
                 again += 1
                 faults += [fault] if fault else []
-    stated = [Verdict(part["verdict"]) for part in data["parts"]]
-    if stated != [part.verdict for part in settled.parts] or Verdict(data["verdict"]) is not settled.verdict:
-        faults.append("the verdicts do not follow from the evidence")
-    if data["reached"] != settled.reached:
-        faults.append(f"reached {data['reached']} is stated, the evidence gives {settled.reached}")
+    faults += _derived(data, settled)
     note = f", {left} rest on the solvers' word" if left else ""
     return Outcome(f"{data['verdict']}, {again} obligations judged again{note}", tuple(faults))
+
+
+def _derived(data: dict[str, Any], settled: Settled) -> list[str]:
+    """What is stated but does not follow: verdicts, words, strengths reached, fates of mutants."""
+    again = certificate.of_claim(settled, data["room"], data["source_sha256"], data["environment"])
+    return [
+        f"{name}: what is stated does not follow from the evidence"
+        for name, value in again.items()
+        if value != data[name]
+    ]
 
 
 def _obligation(item: Evidence) -> str | None:
