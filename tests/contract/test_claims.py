@@ -4,15 +4,14 @@ import copy
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from verify import prove
 from verify.model import certificate, registry
 from verify.model.evidence import Obligation
 from verify.model.judges import ask
@@ -22,14 +21,11 @@ from verify.recheck import recheck
 IDS = [entry.id for entry in registry.entries()]
 
 
-@cache
-def certified(claim_id: str) -> dict[str, Any]:
-    made, _ = prove.certify_claim(claim_id, None)
-    return made
+Certified = Callable[[str], dict[str, Any]]
 
 
 @pytest.mark.parametrize("claim_id", IDS)
-def test_the_claim_holds_at_every_asked_strength_but_the_kernel(claim_id: str) -> None:
+def test_the_claim_holds_at_every_asked_strength_but_the_kernel(claim_id: str, certified: Certified) -> None:
     made = certified(claim_id)
     words = [(p["statement"], e["label"], e["checks"]) for p in made["parts"] for e in p["evidence"]]
     assert Verdict(made["verdict"]).holds, words
@@ -37,14 +33,16 @@ def test_the_claim_holds_at_every_asked_strength_but_the_kernel(claim_id: str) -
 
 
 @pytest.mark.parametrize("claim_id", IDS)
-def test_every_mutant_is_refuted(claim_id: str) -> None:
+def test_every_mutant_is_refuted(claim_id: str, certified: Certified) -> None:
     made = certified(claim_id)
     assert made["mutants"]
     assert [mutant for mutant in made["mutants"] if mutant["verdict"] != "refuted"] == []
 
 
 @pytest.mark.parametrize("claim_id", IDS)
-def test_the_certificate_fits_its_schema_and_rechecks(claim_id: str, tmp_path: Path) -> None:
+def test_the_certificate_fits_its_schema_and_rechecks(
+    claim_id: str, certified: Certified, tmp_path: Path
+) -> None:
     path = tmp_path / "claim.json"
     certificate.write(path, certified(claim_id))
     jsonschema.validate(certificate.read(path), certificate.schema(certificate.CLAIM_FORMAT))
@@ -52,7 +50,7 @@ def test_the_certificate_fits_its_schema_and_rechecks(claim_id: str, tmp_path: P
 
 
 @pytest.mark.parametrize("claim_id", IDS)
-def test_corrected_claims_refute_what_was_printed(claim_id: str) -> None:
+def test_corrected_claims_refute_what_was_printed(claim_id: str, certified: Certified) -> None:
     made = certified(claim_id)
     refuting = [part for part in made["parts"] if part["refutes"]]
     assert bool(refuting) == (made["status"] == "X")
@@ -71,7 +69,7 @@ def _numbers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("claim_id", IDS)
-def test_checkers_notice_a_changed_constant_in_a_derivation(claim_id: str) -> None:
+def test_checkers_notice_a_changed_constant_in_a_derivation(claim_id: str, certified: Certified) -> None:
     """The last formula's first constant is changed: no checker may still say proved."""
     for part in certified(claim_id)["parts"]:
         for item in part["evidence"]:
@@ -91,7 +89,7 @@ def test_checkers_notice_a_changed_constant_in_a_derivation(claim_id: str) -> No
             assert all(word.verdict is not Verdict.PROVED for word in words), item["label"]
 
 
-def test_rechecking_works_without_any_engine(tmp_path: Path) -> None:
+def test_rechecking_works_without_any_engine(certified: Certified, tmp_path: Path) -> None:
     path = tmp_path / "claim.json"
     certificate.write(path, certified(IDS[0]))
     blocked = (
