@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache as once
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,20 @@ def try_mutant(mutant: Mutant) -> MutantOutcome:
 
 
 def cache_key(entry: registry.Entry) -> str:
-    """Hash of all that a claim's result depends on: its topic's sources, the engine room, the libraries."""
+    """Hash of all that a claim's result depends on: its own file and what claims share."""
+    return digest.of_json({"claim": entry.id, "source": digest.of_file(entry.path), "shared": _shared()})
+
+
+@once
+def _shared() -> dict[str, Any]:
+    """What any claim's result may depend on: the engine room, definitions and helpers, the libraries."""
     verify_room = Path(__file__).parent
     rooms = [verify_room / name for name in ("model", "numbers", "derive", "engines", "checkers")]
-    definitions = sorted(registry.room_path("derivations").glob("*/definition.py"))
-    sources = digest.of_sources([entry.path.parent, *rooms, Path(__file__), *definitions])
-    versions = {name: environment.version(name) for name in environment.PACKAGES}
-    return digest.of_json({"claim": entry.id, "sources": sources, "versions": versions})
+    listed = {entry.path for entry in registry.entries()}
+    claims_rooms = (registry.room_path(name) for name in registry.ROOMS)
+    helpers = [path for room in claims_rooms for path in sorted(room.rglob("*.py")) if path not in listed]
+    sources = digest.of_sources([*rooms, Path(__file__), *helpers])
+    return {"sources": sources, "versions": {n: environment.version(n) for n in environment.PACKAGES}}
 
 
 def certify_claim(claim_id: str, cache: Path | None) -> tuple[dict[str, Any], bool]:

@@ -1,10 +1,13 @@
 """Import directions, and nothing heavy before it is needed."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from verify.model import registry
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("sympy", "torch", "flint", "mpmath", "z3", "cvc5", "matplotlib", "jinja2", "numpy", "transformers")
@@ -31,6 +34,16 @@ def test_kernels_are_reached_by_name_only() -> None:
         text = path.read_text(encoding="utf-8")
         assert "import kernels" not in text, path
         assert "from derivations" not in text, path
+
+
+def test_claims_import_no_other_claim() -> None:
+    """A claim's cached result is found by its own file and by what is not a claim."""
+    modules = {entry.module for entry in registry.entries()}
+    for entry in registry.entries():
+        for node in ast.walk(ast.parse(entry.path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named = {node.module, *(f"{node.module}.{item.name}" for item in node.names)}
+                assert not named & modules, f"{entry.id} imports {named & modules}"
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -55,6 +55,7 @@ def entries(room: str | None = None) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.id)
 
 
+@cache
 def _entry(room: str, path: Path) -> Entry:
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     title = docstring.split("\n", 1)[0].rstrip(".")
