@@ -61,6 +61,7 @@ def _settle(
     from verify.prove import certify_claims
 
     wanted = [registry.find(name).id for name in ids] if ids else [e.id for e in registry.entries(room)]
+    width = max(map(len, wanted))
     started = time.monotonic()
     made: dict[str, dict[str, Any]] = {}
 
@@ -68,7 +69,7 @@ def _settle(
         certificate.write(results / "claims" / f"{data['id']}.json", data)
         made[data["id"]] = data
         if not json_output:
-            print(_line(data, cached), flush=True)
+            print(_line(data, cached, width), flush=True)
         if sys.stderr.isatty() and len(made) < len(wanted):
             print(f"\r{len(made)}/{len(wanted)} settled …", end="\r", file=sys.stderr, flush=True)
 
@@ -97,13 +98,13 @@ def _write_latex(made: list[dict[str, Any]], folder: Path) -> None:
         (folder / f"{data['id']}.tex").write_text(latex.document(data), encoding="utf-8")
 
 
-def _line(data: dict[str, Any], cached: bool) -> str:
+def _line(data: dict[str, Any], cached: bool, width: int) -> str:
     killed = sum(mutant["rejected"] for mutant in data["mutants"])
     printed = "  (as printed: refuted)" if any(part["refutes"] for part in data["parts"]) else ""
     note = "  [cached]" if cached else ""
     strength = f"{data['reached']} of {data['asked']}"
     return (
-        f"{data['verdict']:<9} {data['id']:<24} strength {strength:<12} "
+        f"{data['verdict']:<9} {data['id']:<{width}} strength {strength:<13} "
         f"mutants killed {killed}/{len(data['mutants'])}{printed}{note}"
     )
 

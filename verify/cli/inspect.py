@@ -19,11 +19,12 @@ def list_claims(json_output: AsJson = False) -> int:
         rows = [{"id": e.id, "title": e.title, "room": e.room, "path": str(e.path)} for e in found]
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return 0
+    width = max(len(entry.id) for entry in found)
     for room, command in (("derivations", "prove"), ("counterexamples", "refute")):
         print(f"{room} (attnproof {command})")
         for entry in found:
             if entry.room == room:
-                print(f"  {entry.id:<24} {entry.title}")
+                print(f"  {entry.id:<{width}} {entry.title}")
     return 0
 
 
