@@ -27,11 +27,14 @@ class Differentiation:
         variable: what is differentiated by.
         distinct: pairs of index names that denote different members.
         ordering: what is known about indices.
+        written: only members written with exactly the variable's index count. The summand that a sum over
+            the family picks is differentiated so: what sums inside it hold is in the other part already.
     """
 
     variable: Term
     distinct: frozenset[frozenset[str]]
     ordering: Ordering
+    written: bool = False
 
     def of(self, term: Term) -> Term:
         """The derivative of a term."""
@@ -56,7 +59,7 @@ class Differentiation:
 
     def _other_member(self, term: Term) -> Term:
         self._constant(term[2])
-        if self.variable[0] == "at" and term[1] == self.variable[1]:
+        if not self.written and self.variable[0] == "at" and term[1] == self.variable[1]:
             pairs = zip(term[2], self.variable[2], strict=False)
             differ = len(term[2]) != len(self.variable[2]) or any(self._apart(*pair) for pair in pairs)
             if not differ:
@@ -83,7 +86,7 @@ class Differentiation:
             raise IllFormed(f"the sum binds {bound}, which the variable of differentiation uses")
         known = self.ordering.inside(bound, lower, upper)
         clean = frozenset(pair for pair in self.distinct if bound not in pair)
-        if self.variable[0] == "v":
+        if self.variable[0] == "v" or self.written:
             return ("sum", bound, lower, upper, replace(self, distinct=clean, ordering=known).of(body))
         if len(self.variable[2]) != 1 or self.variable[2][0][0] != "v":
             if _holds(body, self.variable[1]):
@@ -97,7 +100,7 @@ class Differentiation:
         if self.ordering.at_most(plus(index, ONE), lower) or self.ordering.at_most(plus(upper, ONE), index):
             return direct
         member: Term = ("at", family, (("v", bound),))
-        picked = replace(apart, variable=member).of(body)
+        picked = replace(apart, variable=member, written=True).of(body)
         if picked_vanishes(picked):
             return direct
         if not (self.ordering.at_most(lower, index) and self.ordering.at_most(index, upper)):
