@@ -1,0 +1,1 @@
+"""Counterexamples: softmax attention."""
