@@ -18,6 +18,7 @@ from verify.checkers.terms import (
     ZERO,
     IllFormed,
     Term,
+    children,
     families,
     free_variables,
     minus,
@@ -192,6 +193,10 @@ def _induction(data: dict[str, Any]) -> str:
             if found["free"] != data["free"]:
                 raise IllFormed("the induction hypothesis is assumed for more indices than the goal has")
     free = frozenset(data["free"])
+    for part in ("base", "step"):
+        for found in data[part]["setting"]["definitions"]:
+            if found["lhs"][0] == "v" and found["lhs"][1] in free | {variable}:
+                raise IllFormed(f"the {part} gives {found['lhs'][1]} a value: it is shown for that one only")
     if limited := _restricted(data["base"]["setting"]) & (free | {variable}):
         raise IllFormed(f"the base case is shown only for some values of {sorted(limited)}")
     if limited := _restricted(data["step"]["setting"]) & free:
@@ -225,6 +230,20 @@ def _every_step(setting: dict[str, Any], variable: str, first: Term) -> None:
             raise IllFormed(f"the step is shown only where {low} <= {high}, which the start does not give")
     if variable in _restricted({**setting, "order": [], "nonempty": [], "hypotheses": [], "nonzero": []}):
         raise IllFormed(f"the step is shown only for some values of {variable}")
+    equations = [minus(read(item["lhs"]), read(item["rhs"])) for item in setting["hypotheses"]]
+    for term in (*equations, *(read(item) for item in setting["nonzero"])):
+        counted = any(atom == f"<{variable}>" for monomial in NormalForm().of(term) for atom, _ in monomial)
+        if counted or _speaks_of(term, variable):
+            raise IllFormed(f"the step is shown only for the values of {variable} that fit {term}")
+
+
+def _speaks_of(term: Term, variable: str) -> bool:
+    """Whether a variable occurs as a number. Naming a member, as in x[t], or the end of a sum is no limit on
+    t: the assumption is then one about the family, at every t."""
+    if term[0] == "at":
+        return False
+    inner = term[4:] if term[0] == "sum" else tuple(children(term))
+    return term == ("v", variable) or any(_speaks_of(item, variable) for item in inner)
 
 
 def _same_goal(chain: dict[str, Any], lhs: Term, rhs: Term) -> None:

@@ -63,7 +63,7 @@ class Claim:
         scope: for which sizes and values it holds.
         variables: free variables with their domains.
         assumptions: every hypothesis, and every named theorem the evidence rests on.
-        asked: letters of the strengths to reach (K kernel-checked, S, E, B, C).
+        asked: letters of the strengths to reach (K kernel-checked, S, E, B, C, M measured).
         parts: builds the parts; called only when the claim is checked.
         mutants: deliberately wrong variants; never empty.
         remark: why one would believe the wrong version, and where the catch is.
@@ -105,8 +105,8 @@ class Settled:
 
     @property
     def reached(self) -> str:
-        """Letters of the strengths whose evidence holds, in the order K S E B C."""
+        """Letters of the strengths whose evidence holds, in the order K S E B C M."""
         letters = {
             item.obligation.strength for part in self.parts for item in part.evidence if item.verdict.holds
         }
-        return "".join(letter for letter in "KSEBC" if letter in letters)
+        return "".join(letter for letter in "KSEBCM" if letter in letters)

@@ -15,7 +15,7 @@ class Obligation:
         kind: names the checker and the engines that can judge it, e.g. ``"derivation"`` or ``"smt"``.
         label: the thing to be shown, in plain words.
         strength: the letter of the kind of evidence: C computer algebra, S two SMT solvers, E exact
-            witness, B balls.
+            witness, B balls, M a seeded measurement.
         data: everything a checker needs, JSON values only; rationals as strings ``"3/4"``.
         best: the strongest word that passing supports (``bounded`` for a check at fixed sizes).
         sizes: for which sizes it holds, when not for all.

@@ -39,6 +39,7 @@ STRENGTHS: dict[str, tuple[str, str]] = {
     "E": ("exact witness", "an exact example, checked again by code that did not find it"),
     "B": ("ball arithmetic", "intervals that certainly contain the exact value"),
     "C": ("computer algebra", "a derivation whose every step was checked, and tried at exact random points"),
+    "M": ("measurement", "random draws with a fixed seed, and confidence intervals"),
 }
 """Letter to its name and meaning, in the order certificates use."""
 

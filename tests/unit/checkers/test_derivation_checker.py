@@ -335,7 +335,7 @@ def _induction(**changes: Any) -> Obligation:
     base = base.unfold("one term", goal.rhs.subs(t, changes.get("first", 1)), "first")
     assumed = changes.get("hypothesis", goal.hypothesis)
     rule = Definition("next", S[t], S[t - 1] + 2 * t - 1)
-    setting = Setting((rule, assumed), **changes.get("setting", {}))
+    setting = Setting((rule, assumed, *changes.get("more", ())), **changes.get("setting", {}))
     step = Chain("step", setting, S[t]).unfold("next", rule.rhs, "next")
     return goal.obligation(changes.get("base", base), step.unfold("so far", goal.rhs, "induction hypothesis"))
 
@@ -355,6 +355,11 @@ HYPOTHESIS = "induction hypothesis"
         ({"setting": {"nonempty": (t - 3,)}}, "which the start does not give"),
         ({"setting": {"distinct": ((t, k),)}}, "only for some values"),
         ({"setting": {"positive": (t,)}}, "only for some values"),
+        ({"setting": {"hypotheses": (Hypothesis("two", t, Integer(2)),)}}, "that fit"),
+        ({"setting": {"hypotheses": (Hypothesis("two", Sum(1, (j, 1, t)), Integer(2)),)}}, "that fit"),
+        ({"setting": {"hypotheses": (Hypothesis("two", exp(t), exp(2)),)}}, "that fit"),
+        ({"setting": {"nonzero": (t - 2,)}}, "that fit"),
+        ({"more": (Definition("two", t, Integer(2)),)}, "for that one only"),
         ({"first": 2}, "does not reduce"),
         (
             {"base": Chain("base", Setting(), Integer(1)).rearrange("elsewhere", Integer(1))},
@@ -377,7 +382,7 @@ HYPOTHESIS = "induction hypothesis"
             "not what the induction needs",
         ),
     ],
-    ids=range(13),
+    ids=range(18),
 )
 def test_broken_inductions_are_not_proved(changes: dict[str, Any], reason: str) -> None:
     assert proved(_induction())
