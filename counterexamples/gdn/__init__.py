@@ -1,0 +1,1 @@
+"""Where the expansions of softmax attention around equal logits fail."""
