@@ -1,0 +1,1 @@
+"""Attention through a shared latent (multi-head latent attention)."""
