@@ -41,6 +41,7 @@ def _evidence(item: dict[str, Any], width: int) -> Iterator[str]:
         if "steps" in chain:
             if "base" in data:
                 yield f"     {chain['title']}"
+            yield from _given(chain["setting"], width)
             yield from _wrapped(infix(chain["goal"]["lhs"]), width, "       ")
             for step in chain["steps"]:
                 line = f"{step['relation']} {infix(step['after'])}    — {step['label']} ({step['rule']})"
@@ -48,6 +49,26 @@ def _evidence(item: dict[str, Any], width: int) -> Iterator[str]:
     for check in item["checks"]:
         said = f"{check['by']} ({check['role']}): {check['verdict']}; {check['detail']}"
         yield from _wrapped(said, width, "     ")
+
+
+def _given(setting: dict[str, Any], width: int) -> Iterator[str]:
+    """What the steps may use: definitions, hypotheses, signs, order of indices."""
+    for item in setting["definitions"]:
+        yield from _wrapped(
+            f"where {infix(item['lhs'])} = {infix(item['rhs'])}  ({item['name']})", width, "       "
+        )
+    for item in setting["hypotheses"]:
+        yield from _wrapped(
+            f"given {infix(item['lhs'])} = {infix(item['rhs'])}  ({item['name']})", width, "       "
+        )
+    facts = [f"{_plain(name)} > 0" for name in setting["positive"]]
+    facts += [f"{_plain(name)} ≥ 0" for name in setting["nonnegative"]]
+    facts += [f"{infix(term)} ≠ 0" for term in setting["nonzero"]]
+    facts += [f"{infix(limit)} ≥ 1" for limit in setting["nonempty"]]
+    facts += [f"{infix(low)} ≤ {infix(high)}" for low, high in setting["order"]]
+    facts += [f"{_plain(one)} ≠ {_plain(other)}" for one, other in setting["distinct"]]
+    if facts:
+        yield from _wrapped(f"given {', '.join(facts)}", width, "       ")
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
