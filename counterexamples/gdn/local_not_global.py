@@ -166,7 +166,7 @@ def parts() -> tuple[Part, ...]:
             refutes=True,
         ),
         Part(
-            r"At finite $q$ they differ from $t=2$ on: keys $0,k_2$ and values $0,1$ give"
+            r"At finite $q$ they differ already at $t=2$: keys $0,k_2$ and values $0,1$ give"
             r" $\tfrac12+\tfrac s4$ with $s=q\cdot k_2$ against $e^s/(1+e^s)$, which is below 1 by"
             r" $1/(1+e^s)$. At $s=2$ the form is exactly 1 and at $s=4$ it is $\tfrac32$, outside the hull.",
             (
@@ -185,8 +185,8 @@ CLAIM = Claim(
     statement=(
         r"For keys $\varepsilon k$ the GDN form and softmax agree to first order in $\varepsilon$, at every"
         r" query. In the query they do not: at fixed keys the slope of the form at $q=0$ is $S_t$, that of"
-        r" softmax $C_t$, and from $t=3$ on they differ (keys $0,2,4$, values $0,1,0$: $-\tfrac23$ against"
-        r" $0$). At finite $q$ they differ at $t=2$ already, where the form leaves the hull of the values."
+        r" softmax $C_t$, and at $t=3$ they can differ (keys $0,2,4$, values $0,1,0$: $-\tfrac23$ against"
+        r" $0$). At finite $q$ they differ already at $t=2$, where the form can leave the hull of the values."
     ),
     source="article A, section 2",
     status=Status.CORRECTED,

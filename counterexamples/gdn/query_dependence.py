@@ -112,8 +112,8 @@ CLAIM = Claim(
     statement=(
         r"The state $o_{t-1}$ of the exact recurrence $o_t=o_{t-1}+a_t(v_t-o_{t-1})$ depends on the query:"
         r" one history, keys $0,\ln2$ and values $0,1$, gives $\tfrac23$ for $q=1$ and $\tfrac45$ for $q=2$."
-        r" So every query needs a run of its own, and $T$ causal queries through this recurrence take"
-        r" $T(T+1)/2=\Theta(T^2)$ updates."
+        r" So in general every query needs a run of its own, and $T$ causal queries through this recurrence"
+        r" take $T(T+1)/2=\Theta(T^2)$ updates."
     ),
     source="article A, section 2",
     status=Status.AS_PRINTED,
@@ -124,6 +124,7 @@ CLAIM = Claim(
         Variable("T", r"number of tokens, each with its query, an integer $\ge1$"),
     ),
     assumptions=(
+        Assumption("one run per query, none shared"),
         Assumption("the count is of updates of this recurrence, not a lower bound on computing attention"),
     ),
     asked="E",

@@ -1,8 +1,9 @@
 """The expansion with a substituted query is decay, directed erase and residual write: GDN's form, not GDN.
 
 From gdn.affine-obstruction with the query that reads the old state replaced by κ_t. Compared with
-S_t = α(I − βkkᵀ)S_{t−1} + βkvᵀ: for the key κ_t and the value v_t − v̄_{t−1} no α, β fit; for the raw key no
-scaling of key and value fits either; for the centred key lengthened to κ_t·t/(t − 1) the two are equal.
+S_t = α(I − βkkᵀ)S_{t−1} + βkvᵀ with v_t ≠ v̄_{t−1}: for the key κ_t, with two nonzero channels, and the value
+v_t − v̄_{t−1} no α, β fit; for a raw key not parallel to κ_t no scaling of key and value fits either; for the
+centred key lengthened to κ_t·t/(t − 1) the two are equal.
 """
 
 from sympy import Expr, IndexedBase, Integer, Sum, symbols
@@ -110,8 +111,8 @@ def parts() -> tuple[Part, ...]:
             (_no_scalars(one * two * tau**2 * u), _single_channel()),
         ),
         Part(
-            r"With the raw key $k_t$, not parallel to $\kappa_t$, not even scaling key and value helps: the"
-            r" two writes are not parallel. Witness: $t=2$, keys $(1,0),(0,1)$, so"
+            r"With the raw key $k_t$, not parallel to $\kappa_t$, and $u\ne0$ not even scaling key and value"
+            r" helps: the two writes are not parallel. Witness: $t=2$, keys $(1,0),(0,1)$, so"
             r" $\kappa_2=(-\tfrac12,\tfrac12)$, any values $v_2\ne v_1$.",
             (_no_scaling(tau * u * (raw_one * two - raw_two * one)), _not_parallel("1/2")),
         ),
@@ -130,9 +131,10 @@ CLAIM = Claim(
         r"Substituting $\hat q=\kappa_t$ gives $S_t=[(1-\tfrac1t)I-\tfrac1t\kappa_t\kappa_t^\top]S_{t-1}"
         r"+\tfrac1t\kappa_t(v_t-\bar v_{t-1})^\top$: decay, directed erase, residual write. Against GDN,"
         r" $S_t=\alpha(I-\beta kk^\top)S_{t-1}+\beta kv^\top$: the gate $\alpha$ scales the erase as well"
-        r" (here it does not), key and value are centred, and $\tfrac1t$ stands where GDN learns. For the"
-        r" raw key, or for $\kappa_t$ with two nonzero channels, no $\alpha,\beta$ make them equal; for the"
-        r" key $\kappa_t\tfrac t{t-1}$ and the value $v_t-\bar v_{t-1}$ they are, with"
+        r" (here it does not), key and value are centred, and $\tfrac1t$ stands where GDN learns. For"
+        r" $v_t\ne\bar v_{t-1}$ and either the raw key, not parallel to $\kappa_t$, or the key $\kappa_t$"
+        r" with two nonzero channels, no $\alpha,\beta$ make them equal; for the key"
+        r" $\kappa_t\tfrac t{t-1}$ and the value $v_t-\bar v_{t-1}$ they are, with"
         r" $\alpha=1-\tfrac1t,\ \beta=\tfrac{t-1}{t^2}$."
     ),
     source="article A, section 2",
@@ -164,9 +166,19 @@ CLAIM = Claim(
             lambda: (_equal(1 - 1 / t, 1 / t, Integer(1)),),
         ),
         Mutant(
-            "sign of the certificate",
-            "the impossibility with the wrong sign",
-            lambda: (_no_scalars(-one * two * tau**2 * u),),
+            "one channel",
+            "the impossibility claimed for one nonzero channel, where α and β exist",
+            lambda: (_no_scalars(one * tau**2 * u),),
+        ),
+        Mutant(
+            "raw residual",
+            "the value written without subtracting the mean",
+            lambda: (_derived(form + kappa[t, c] * b[t - 1] / t),),
+        ),
+        Mutant(
+            "strength of the short key",
+            "the lengthened key with β = 1/t",
+            lambda: (_equal(1 - 1 / t, 1 / t, t / (t - 1)),),
         ),
         Mutant("parallel keys", "a determinant of 0", lambda: (_not_parallel("0"),)),
     ),

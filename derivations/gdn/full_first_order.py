@@ -111,8 +111,9 @@ def parts() -> tuple[Part, ...]:
         ),
         Part(
             r"They can be negative. One token has weight 1; of two, the one whose score is $d$ below the"
-            r" other's has $\tfrac12(1-\tfrac d2)$, negative exactly for $d>2$. The smallest witness in"
-            r" integers: $K=1$, $q=1$, keys $0,3$: the first weight is $-\tfrac14$.",
+            r" other's has $\tfrac12(1-\tfrac d2)$, negative exactly for $d>2$. A witness in integers:"
+            r" $K=1$, $q=1$, keys $0,3$: the first weight is $-\tfrac14$ (at two tokens no smaller integer"
+            r" gap will do: $d=2$ gives 0).",
             (_two_tokens((1 - gap / 2) / 2), _witness((0, 3), "0")),
         ),
     )

@@ -14,7 +14,7 @@ from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 N = symbols("N")
-p, g, y = (IndexedBase(name) for name in ("p", "g", "y"))
+p, g, y, vector = (IndexedBase(name) for name in ("p", "g", "y", "r"))
 variance, size, overlap, guess, third, x = symbols("s^2 n m z M x")
 SAMPLES = ({N: 3}, {N: 5})
 
@@ -93,14 +93,14 @@ norm = Hypothesis("norm", dot(kappa[t, c], kappa[t, c]), size)
 STEP = ({t: 2, K: 2, c: 1, e: 1}, {t: 3, K: 3, c: 2, e: 3})
 
 
-def _read_off() -> Obligation:
+def _read_off(value: Expr) -> Obligation:
     """a·c* is the least-squares guess for every column a."""
     named = Hypothesis("overlap", dot(S[t - 1, c], kappa[t, c]), overlap)
     setting = Setting((substitute_query,), (named,), (variance,), (size,), nonempty=(K, t), instances=STEP)
     chain = Chain("reading any column with c*", setting, dot(S[t - 1, c], IndexedBase("c^*")[c]))
     factor = 2 * variance / weight_mean
     chain = chain.unfold("insert it", factor * dot(S[t - 1, c], kappa[t, c]), "substitute")
-    return chain.use("the overlap of column and key", best, overlap=factor).obligation()
+    return chain.use("the overlap of column and key", value, overlap=factor).obligation()
 
 
 def _eigenvalue(value: Expr) -> Obligation:
@@ -116,16 +116,30 @@ def _eigenvalue(value: Expr) -> Obligation:
     return chain.use("the norm", after, norm=-factor * kappa[t, e] / t).obligation()
 
 
+def _across() -> Obligation:
+    """The transition applied to a vector orthogonal to κ."""
+    orthogonal = Hypothesis("orthogonal", dot(kappa[t, c], vector[c]), 0)
+    setting = Setting(
+        (substitute_query,), (orthogonal,), (variance,), (size,), nonempty=(K, t), instances=STEP
+    )
+    start = (1 - 1 / t) * vector[e] - kappa[t, e] * dot(IndexedBase("c^*")[c], vector[c]) / t
+    chain = Chain("the transition across the centred key", setting, start)
+    factor = -2 * variance / weight_mean * kappa[t, e] / t
+    inserted = (1 - 1 / t) * vector[e] + factor * dot(kappa[t, c], vector[c])
+    chain = chain.unfold("insert c*", inserted, "substitute")
+    return chain.use("nothing is erased", (1 - 1 / t) * vector[e], orthogonal=factor).obligation()
+
+
 eigenvalue = 1 - 1 / t - 2 / t * x / (1 + x)
 
 
-def _range() -> tuple[Obligation, ...]:
+def _range(lowest: Expr) -> tuple[Obligation, ...]:
     setting = Setting(nonnegative=(x,), nonempty=(t,), instances=({t: 2}, {t: 5}))
     upper = Chain("below 1 − 1/t, or equal to it at x = 0", setting, (1 - 1 / t) - eigenvalue)
     upper = upper.drop("x is not negative", Integer(0), 2 * x / (t * (1 + x)))
-    lower = Chain("its distance from 1 − 3/t", setting, eigenvalue - (1 - 3 / t))
+    lower = Chain("its distance from the lower end", setting, eigenvalue - lowest)
     lower = lower.rearrange("a positive number", 2 / (t * (1 + x)))
-    bottom = Chain("1 − 3/t is at least −1/2 from t = 2 on", setting, 1 - 3 / t + Integer(1) / 2)
+    bottom = Chain("the lower end is at least −1/2 from t = 2 on", setting, lowest + Integer(1) / 2)
     bottom = bottom.rearrange("over 2t", 3 * (t - 2) / (2 * t))
     return upper.obligation(), lower.obligation(), bottom.obligation()
 
@@ -148,18 +162,18 @@ def parts() -> tuple[Part, ...]:
         Part(
             r"$c^*=2s^2\kappa/(1+s^2\|\kappa\|^2)$ gives $a\cdot c^*=z^*$ for all columns at once; summed"
             r" over the columns of $A^\top$ it minimises $E[w\|A(q-c)\|^2]$.",
-            (_read_off(),),
+            (_read_off(best),),
         ),
         Part(
             r"The transition $(1-\tfrac1t)I-\tfrac1t\kappa c^{*\top}$, symmetric since $c^*\parallel\kappa$,"
             r" has the eigenvalue $\lambda=1-\tfrac1t-\tfrac2t\tfrac x{1+x}$, $x=s^2\|\kappa\|^2$, along"
-            r" $\kappa$ (and $1-\tfrac1t$ across it).",
-            (_eigenvalue(eigenvalue),),
+            r" $\kappa$ and $1-\tfrac1t$ across it.",
+            (_eigenvalue(eigenvalue), _across()),
         ),
         Part(
             r"$1-\tfrac3t<\lambda\le1-\tfrac1t$ for every $x\ge0$, and $1-\tfrac3t\ge-\tfrac12$ for"
             r" $t\ge2$: stable whatever the data.",
-            _range(),
+            _range(1 - 3 / t),
         ),
     )
 
@@ -170,7 +184,7 @@ CLAIM = Claim(
     statement=(
         r"For $q\sim N(0,s^2I)$ the substitute $c$ that minimises the mean-square cost of one step,"
         r" $E[(1+q\cdot\kappa)^2\|A(q-c)\|^2]$, is $c^*=2s^2\kappa/(1+s^2\|\kappa\|^2)$ (unique as far as"
-        r" $A$ sees it), not $\kappa$. With it the transition's eigenvalue along $\kappa$ is"
+        r" $A$ sees it), in general not $\kappa$. With it the transition's eigenvalue along $\kappa$ is"
         r" $1-\tfrac1t-\tfrac2t\tfrac x{1+x}$, $x=s^2\|\kappa\|^2$, in $(1-\tfrac3t,1-\tfrac1t]$: stable"
         r" for every $t\ge2$ and all data."
     ),
@@ -204,6 +218,8 @@ CLAIM = Claim(
             "the eigenvalue that the substitute κ gives",
             lambda: (_eigenvalue(1 - 1 / t - x / t),),
         ),
+        Mutant("half the read", "a column read at half its guess", lambda: (_read_off(best / 2),)),
+        Mutant("narrower", "the eigenvalue claimed above 1 − 2/t", lambda: _range(1 - 2 / t)),
     ),
     remark=(
         "c* equals κ only where s²(2 − ‖κ‖²) = 1. Any symmetric distribution of covariance s²I gives the same"

@@ -93,8 +93,8 @@ CLAIM = Claim(
     statement=(
         r"Over $\|q\|\le R$ the first-order self weight $\tfrac1t(1+q\cdot\kappa_t)$ is largest at"
         r" $q=R\,\kappa_t/\|\kappa_t\|$, and only there when $\kappa_t\ne0$. At equal scale,"
-        r" $R=\|\kappa_t\|$, the substitute that makes the cost of gdn.substitution-error vanish at that"
-        r" query is $\hat q=\kappa_t$."
+        r" $R=\|\kappa_t\|$, that query is $\kappa_t$, and $\hat q=\kappa_t$ is a substitute that makes the"
+        r" cost there vanish whatever the state (gdn.substitution-error)."
     ),
     source="article A, section 2",
     status=Status.AS_PRINTED,

@@ -4,7 +4,7 @@ One weight a = e^{−L} with L >= 0, at α = 1 + ε: its Tsallis term h = (a −
 Shannon term aL by at most εaL(1 + L) <= 5ε. A vanishing weight contributes 0 to both.
 """
 
-from sympy import Expr, Integer, exp, symbols
+from sympy import Expr, Integer, exp, log, symbols
 
 from verify.derive import Chain, Definition, Setting
 from verify.model.evidence import Obligation
@@ -13,6 +13,7 @@ L, epsilon, n = symbols(r"L \epsilon n")
 h, below, above, half, whole = symbols("h f g g_2 g_1")
 F_shannon, F_shannon_p, F_tsallis, F_tsallis_p = symbols(r"F_1(a) F_1(p) F_\alpha(a) F_\alpha(p)")
 first, second, third = symbols("e_1 e_2 e_3")
+x, y, g = symbols("x y g")
 
 weight = exp(-L)
 shannon = weight * L
@@ -60,14 +61,25 @@ def bounded() -> tuple[Obligation, Obligation]:
 
 
 def minimisers() -> Obligation:
-    """5nε − (F₁(a) − F₁(p)) >= 0 for the minimiser a of F_α, from F₁ <= F_α <= F₁ + 5nε."""
+    """5nε − (F₁(a) − F₁(p)) >= 0 for a minimiser a of F_α, from F₁ <= F_α <= F₁ + 5nε."""
     definitions = (
         Definition("F_1 is below", F_shannon, F_tsallis - first),
         Definition("a is a minimiser", F_tsallis, F_tsallis_p - second),
         Definition("F_α is near", F_tsallis_p, F_shannon_p + 5 * n * epsilon - third),
     )
     setting = Setting(definitions, nonnegative=(first, second, third), nonempty=(n,))
-    chain = Chain("what the minimiser costs more", setting, 5 * n * epsilon - (F_shannon - F_shannon_p))
+    chain = Chain("what a minimiser costs more", setting, 5 * n * epsilon - (F_shannon - F_shannon_p))
     names = (definition.name for definition in definitions)
     chain = chain.unfold("three inequalities", first + second + third, *names)
     return chain.drop("none is negative", Integer(0), first, second, third).obligation()
+
+
+def roots(share: int) -> Obligation:
+    """A term of KL(a‖p) is at least share·(√a − √p)², with a = x² and p = y² (true up to 1)."""
+    tangent = Definition("tangent", g, y / x - 1 - log(y / x))
+    setting = Setting((tangent,), positive=(x, y), nonnegative=(g,))
+    term = 2 * x**2 * log(x) - 2 * x**2 * log(y) + y**2 - x**2
+    chain = Chain("a term of the divergence, in roots", setting, term)
+    square, left = share * (x - y) ** 2, 2 * x**2 * g
+    chain = chain.unfold("2·ln(y/x) against 2(y/x − 1)", square + left, "tangent")
+    return chain.drop("the tangent's excess is not negative", square, left).obligation()

@@ -86,14 +86,25 @@ def _between() -> tuple[Obligation, Obligation]:
     )
 
 
-def _twice_the_logarithm() -> Obligation:
-    """1/c − 1/p at the gap 2·ln N, when N² = rω + m."""
-    at = Definition("gap", delta, 2 * log(big))
-    enough = Hypothesis("surplus", big**2, r * omega + surplus)
-    setting = Setting((at,), (enough,), positive=(big, omega), nonnegative=(surplus,))
+twice_the_logarithm = Definition("gap", delta, 2 * log(big))
+
+
+def _shortfall(setting: Setting) -> Chain:
+    """1/c − 1/p at the gap 2·ln N has the sign of N² − rω."""
     start = 1 / (omega / (1 + omega)) - (1 + r * exp(-delta))
-    chain = Chain("the reciprocal weight at the gap 2·ln N falls short of 1/c", setting, start)
-    chain = chain.unfold("insert the gap", (big**2 - r * omega) / (omega * big**2), "gap")
+    chain = Chain("1/c minus the reciprocal weight at the gap 2·ln N", setting, start)
+    return chain.unfold("insert the gap", (big**2 - r * omega) / (omega * big**2), "gap")
+
+
+def _sign() -> Obligation:
+    return _shortfall(Setting((twice_the_logarithm,), positive=(big, omega))).obligation()
+
+
+def _twice_the_logarithm() -> Obligation:
+    """1/c − 1/p >= 0 at the gap 2·ln N, when N² = rω + m."""
+    enough = Hypothesis("surplus", big**2, r * omega + surplus)
+    setting = Setting((twice_the_logarithm,), (enough,), positive=(big, omega), nonnegative=(surplus,))
+    chain = _shortfall(setting)
     left = surplus / (omega * big**2)
     chain = chain.use("the surplus", left, surplus=1 / (omega * big**2))
     return chain.drop("it is not negative", Integer(0), left).obligation()
@@ -131,6 +142,15 @@ def _threshold(tokens: str, **bound: str) -> Obligation:
     return number(label, 1 / (1 + (big - 1) * exp(-2 * log(big))), {big: tokens}, **bound)
 
 
+def _suffices() -> tuple[Obligation, ...]:
+    """At the gap 2·ln N, for every N ≥ 2 if ω ≤ 4, and for every N ≥ ω − 1 if ω ≥ 2."""
+    return (
+        _twice_the_logarithm(),
+        _surplus("ω = 4 − x, N = 2 + t", 2 + t, 4 - x, Integer(0), t**2, x + t * x),
+        _surplus("ω = 2 + x, N = ω − 1 + t", 1 + x + t, 2 + x, Integer(1), t**2, t * x),
+    )
+
+
 def parts() -> tuple[Part, ...]:
     """Bounded scores, the exact gap, its growth, the threshold N₀, and the printed statement refuted."""
     return (
@@ -161,24 +181,30 @@ def parts() -> tuple[Part, ...]:
             _between(),
         ),
         Part(
-            r"A gap of $2\ln N$ suffices when $N^2\ge(N-1)\omega$. For $\omega\le4$ ($c\le4/5$) that is every"
+            r"A gap of $2\ln N$ suffices exactly when $N^2\ge(N-1)\omega$, since"
+            r" $1/c-1/p=(N^2-(N-1)\omega)/(\omega N^2)$ there. For $\omega\le4$ ($c\le4/5$) that is every"
             r" $N\ge2$, since $N^2-(N-1)\omega=(N-2)^2+(N-1)(4-\omega)$; for $\omega\ge2$ it is every"
-            r" $N\ge\omega-1$; for $\omega>4$ it fails at $N=\omega-2$. So the least $N_0(c)$ for"
-            r" $\omega>4$, the larger root $\frac12(\omega+\sqrt{\omega^2-4\omega})$ of the quadratic rounded"
-            r" up, lies above $\omega-2$ and is at most $\lceil\omega-1\rceil$; it is $\omega-1$ where"
-            r" $\omega$ is an integer: 8 at $c=9/10$.",
+            r" $N\ge\omega-1$; for $\omega>4$ the quadratic is $4-\omega<0$ at $N=\omega-2$. So the least"
+            r" $N_0(c)$ for $\omega>4$, the larger root $\frac12(\omega+\sqrt{\omega^2-4\omega})$ of the"
+            r" quadratic rounded up, lies above $\omega-2$ and is at most $\lceil\omega-1\rceil$; it is"
+            r" $\omega-1$ where $\omega$ is an integer: 8 at $c=9/10$.",
             (
-                _twice_the_logarithm(),
-                _surplus("ω = 4 − x, N = 2 + t", 2 + t, 4 - x, Integer(0), t**2, x + t * x),
-                _surplus("ω = 2 + x, N = ω − 1 + t", 1 + x + t, 2 + x, Integer(1), t**2, t * x),
+                _sign(),
+                *_suffices(),
                 _surplus("ω = 4 + x, N = ω − 2", 2 + x, 4 + x, -x),
                 _threshold("8", above="9/10"),
                 _threshold("7", below="9/10"),
             ),
         ),
         Part(
-            r"The gap must grow in proportion to $N$.",
-            (tangent(), _outgrown(Integer(4)), _disproportion("-1000")),
+            r"The gap must grow in proportion to $N$ (printed): instead $2\ln N$ suffices, as above, and"
+            r" every $\kappa N$ exceeds it by at least 4 once $N\ge16/\kappa^2$.",
+            (
+                *_suffices(),
+                tangent(),
+                _outgrown(Integer(4)),
+                _disproportion("-1000"),
+            ),
             refutes=True,
         ),
     )
@@ -190,10 +216,10 @@ CLAIM = Claim(
     " order N",
     statement=(
         r"Scores within $D$ of one another give $e^{-D}/N\le p_j\le e^D/N$. To keep a weight of at least $c$"
-        r" against $N-1$ equal rivals a token must lead by exactly $\ln((N-1)c/(1-c))$, which is at most $\ln"
-        r" N+\ln\frac c{1-c}$ and at least that minus $\ln2$. A gap of $2\ln N$ suffices for every $N\ge2$ if"
-        r" $c\le4/5$, and for every $N\ge\frac c{1-c}-1$ otherwise; every line $\kappa N$ exceeds it by at"
-        r" least 4 once $N\ge16/\kappa^2$."
+        r" against $N-1$ equal rivals a token must lead by at least $\ln((N-1)c/(1-c))$, which is at most"
+        r" $\ln N+\ln\frac c{1-c}$ and at least that minus $\ln2$. A gap of $2\ln N$ suffices for every"
+        r" $N\ge2$ if $c\le4/5$, and for every $N\ge\frac c{1-c}-1$ otherwise; every line $\kappa N$ exceeds"
+        r" it by at least 4 once $N\ge16/\kappa^2$."
     ),
     source="article A, section 1",
     status=Status.CORRECTED,

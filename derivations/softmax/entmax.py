@@ -7,6 +7,7 @@ from sorted scores: C_k = Σ_{j≤k}(z_j − z_k)² does not decrease, and the s
 
 from sympy import Expr, IndexedBase, Integer, Rational, Sum, symbols
 
+from derivations.softmax import _divergence as divergence
 from derivations.softmax import _tsallis as tsallis
 from derivations.softmax._bounds import tangent_of_exp
 from derivations.softmax._symbols import j, k, n, over_tokens, s
@@ -170,14 +171,20 @@ def parts() -> tuple[Part, ...]:
         Part(
             r"$\alpha=1+\epsilon\to1^+$: one weight $a=e^{-L}$ has Tsallis term within $\epsilon"
             r" aL(1+L)\le5\epsilon$ below Shannon's $aL$, so $F_1\le F_\alpha\le F_1+5n\epsilon$ on the"
-            r" simplex and the minimiser $a$ of $F_\alpha$ has $F_1(a)-F_1(p)\le5n\epsilon$. By"
-            r" softmax.entropic-ot that is $\mathrm{KL}(a\|p)$ with $p=\mathrm{softmax}(s)$: $a\to p$.",
+            r" simplex and every minimiser $a$ of $F_\alpha$ has $F_1(a)-F_1(p)\le5n\epsilon$. By"
+            r" softmax.entropic-ot that is $\mathrm{KL}(a\|p)$ with $p=\mathrm{softmax}(s)$. It is at least"
+            r" each of its terms $a\ln a-a\ln p+p-a\ge(\sqrt a-\sqrt p)^2$ (equal where $a=0$), so"
+            r" $(\sqrt{a_j}-\sqrt{p_j})^2\le5n\epsilon$ for every $j$: $a\to p$.",
             (
                 *tangent_of_exp(),
                 tsallis.not_above(),
                 tsallis.not_far_below(RATE),
                 *tsallis.bounded(),
                 tsallis.minimisers(),
+                divergence.interior(),
+                divergence.boundary(),
+                divergence.one_term(),
+                tsallis.roots(1),
             ),
         ),
     )
@@ -193,7 +200,8 @@ CLAIM = Claim(
         r" $-\sum_ja_js_j-H_{3/2}(a)$ has the unique minimiser $a_j=\max(0,z_j-\theta)^2$, $z=s/2$; for"
         r" scores sorted downwards the support is $1,\dots,r$ with $r$ the last $k$ for which $\sum_{j\le"
         r" k}(z_j-z_k)^2<1$, and $\theta=m-\sqrt{(1-\sum_{j\le r}(z_j-m)^2)/r}$ with $m=\frac1r\sum_{j\le"
-        r" r}z_j$. $\alpha=2$ gives sparsemax, $\alpha\to1^+$ softmax."
+        r" r}z_j$. $\alpha=2$ gives sparsemax, $\alpha\to1^+$ softmax: every minimiser $a$ for $\alpha>1$ has"
+        r" $(\sqrt{a_j}-\sqrt{p_j})^2\le5n(\alpha-1)$ with $p=\mathrm{softmax}(s)$."
     ),
     source="article A, section 1; Peters, Niculae and Martins, Sparse sequence-to-sequence models (2019)",
     status=Status.AS_PRINTED,
@@ -207,7 +215,6 @@ CLAIM = Claim(
     assumptions=(
         Assumption("a_j ≥ 0 and Σ a_j = 1"),
         Assumption("for threshold and support the tokens are numbered so that scores do not increase"),
-        Assumption("for α near 1: a continuous function on the simplex has a minimiser"),
     ),
     asked="C",
     parts=parts,
@@ -229,6 +236,7 @@ CLAIM = Claim(
             "entropies that differ by ε²aL(1 + L) at most",
             lambda: (tsallis.not_far_below(tsallis.epsilon * RATE),),
         ),
+        Mutant("nearer roots", "terms of at least 2(√a − √p)²", lambda: (tsallis.roots(2),)),
     ),
     remark="The general weight is ((α − 1)(s_j − θ'))^{1/(α − 1)}: a power that grows without bound as α"
     " falls to 1, where it becomes the exponential.",

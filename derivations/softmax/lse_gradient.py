@@ -210,9 +210,9 @@ CLAIM = Claim(
     statement=(
         r"Let $\varphi(s)=\tau\ln\sum_j e^{s_j/\tau}$ and $p=\mathrm{softmax}(s/\tau)$. Then"
         r" $\nabla\varphi=p$; the Hessian is $\frac1\tau(\mathrm{diag}\,p-pp^\top)$, positive semidefinite"
-        r" with kernel exactly $\mathrm{span}(1)$; $\varphi$ and $\tau\sum_j a_j\ln a_j$ on the simplex are"
-        r" convex conjugates; and the Bregman divergence of $\varphi$ is"
-        r" $D_\varphi(s',s)=\tau\,\mathrm{KL}(p(s)\|p(s'))$."
+        r" with kernel exactly $\mathrm{span}(1)$; $\varphi$ is the convex conjugate of"
+        r" $\tau\sum_j a_j\ln a_j$ on the simplex, and conversely at every point of the simplex; and the"
+        r" Bregman divergence of $\varphi$ is $D_\varphi(s',s)=\tau\,\mathrm{KL}(p(s)\|p(s'))$."
     ),
     source="article A, section 1",
     status=Status.AS_PRINTED,

@@ -4,7 +4,7 @@ With a sink the other weights keep their proportions and lose the common factor 
 without the sink's value is the old one times that factor, so it can come close to zero but not reach it.
 """
 
-from sympy import Expr, IndexedBase, Symbol, exp, symbols
+from sympy import Expr, IndexedBase, Integer, Rational, Symbol, exp, symbols
 
 from derivations.softmax._symbols import IN_RANGE, SIZES, j, k, n, over_tokens, p, partition, s, softmax, tau
 from verify.derive import Chain, Definition, Setting
@@ -25,10 +25,10 @@ def _setting() -> Setting:
     return Setting(defined, (), (tau,), nonzero=(left,), nonempty=(n,), order=IN_RANGE, instances=SIZES)
 
 
-def _never_zero(sign: int) -> Obligation:
+def _never(weight: Expr) -> Obligation:
     """From e·f = 1 (e^x·e^{−x}), r·Z = 1 (the normaliser is inverted) and weight e·r = 0 follows 1 = 0."""
     e, f, r, z = symbols("e f r Z")
-    terms = ((e * f - 1, -r * z), (r * z - 1, -1), (e * r, sign * f * z))
+    terms = ((e * f - 1, -r * z), (r * z - 1, -1), (e * r - weight, f * z))
     data = {
         "equations": [tree(equation) for equation, _ in terms],
         "multipliers": [tree(multiplier) for _, multiplier in terms],
@@ -67,7 +67,7 @@ def parts() -> tuple[Part, ...]:
             r"No weight vanishes, for any number of tokens: $p_k=e^{s_k/\tau}/Z=0$ contradicts"
             r" $e^{s_k/\tau}e^{-s_k/\tau}=1$ and $Z\cdot\frac1Z=1$. So no finite scores give the zero"
             r" vector.",
-            (_never_zero(1),),
+            (_never(Integer(0)),),
         ),
         Part(
             r"Adding a sink with score $\sigma$ and weight $p_\sigma$ multiplies every other weight by"
@@ -107,10 +107,11 @@ CLAIM = Claim(
     asked="CE",
     parts=parts,
     mutants=(
-        Mutant("sign flipped", "the certificate with a wrong sign", lambda: (_never_zero(-1),)),
+        Mutant("one half", "the weight ½ excluded as 0 is", lambda: (_never(Rational(1, 2)),)),
         Mutant("lost share", "weights multiplied by the sink's weight", lambda: (_added(p[k] * share),)),
         Mutant("wrong way", "dropping the sink as adding it", lambda: (_dropped(q[k] * (1 - share)),)),
         Mutant("unscaled", "an output that ignores the sink", lambda: (_output(over_tokens(p[j] * v[j])),)),
     ),
-    remark="A sink token is how a head abstains: it can make its output as small as it likes, never zero.",
+    remark="A sink token is how a head abstains: its output can be as small as it likes, and zero"
+    " only if it was zero without the sink.",
 )

@@ -137,6 +137,25 @@ def _value() -> Obligation:
     return chain.use("r is a square root of 3", Integer(0), root=-Rational(1, 2)).obligation()
 
 
+ENTRY = (3 - root) / 2
+"""x in the example, with r² = 3."""
+
+
+def _factors(second: Expr) -> tuple[Obligation, ...]:
+    """Entry 21 of u = (1, u₂), w = (x/3, 1 − x) is 1 − x, and x and 1 − x are positive."""
+    three = (Hypothesis("root", root**2, 3),)
+    entry = Chain(
+        "entry 21 less 1 − x", Setting((), three, nonzero=(root - 1,)), second * ENTRY / 3 + ENTRY - 1
+    )
+    entry = entry.use("r is a square root of 3", Integer(0), root=-1 / (3 * (root - 1)))
+    setting = Setting((), three, positive=(root,))
+    own = Chain("x is positive", setting, ENTRY)
+    own = own.use("(3 − r)(3 + r) = 6", 3 / (3 + root), root=-1 / (2 * (3 + root)))
+    other = Chain("1 − x is positive", setting, 1 - ENTRY)
+    other = other.use("(r − 1)(r + 1) = 2", 1 / (1 + root), root=1 / (2 * (1 + root)))
+    return entry.obligation(), own.obligation(), other.obligation()
+
+
 def parts() -> tuple[Part, ...]:
     """Stationary points, optimality of a scaling, uniqueness, and the 2×2 case."""
     scaling = exp(-lam / tau - Rational(1, 2)) * exp(score / tau) * exp(-mu / tau - Rational(1, 2))
@@ -171,10 +190,10 @@ def parts() -> tuple[Part, ...]:
             (_rows_alone(1),),
         ),
         Part(
-            r"There the minimiser is $\begin{pmatrix}x&1-x\\1-x&x\end{pmatrix}$ with $x^2=3(1-x)^2$, so"
-            r" $x=(3-\sqrt3)/2$: a root, though $K$ and the marginals are integers, so it is no quotient of"
-            r" sums of the exponentials.",
-            (_cross_ratio(3), _value()),
+            r"There the minimiser is $\begin{pmatrix}x&1-x\\1-x&x\end{pmatrix}$ with $x^2=3(1-x)^2$,"
+            r" so $x=(3-\sqrt3)/2$, the root in $(0,1)$. It has the form: $u=(1,\tfrac x{1-x})$ and"
+            r" $w=(\tfrac x3,1-x)$ are positive, and entry 21 is $\tfrac{x^2}{3(1-x)}=1-x$.",
+            (_cross_ratio(3), _value(), *_factors(ENTRY / (1 - ENTRY))),
         ),
     )
 
@@ -187,8 +206,8 @@ CLAIM = Claim(
         r" and column sums. A stationary point is $\mathrm{diag}(u)K\mathrm{diag}(w)$ with $K=e^{s/\tau}$,"
         r" and a matrix of this form with the given sums is the only minimiser. With the rows alone fixed"
         r" $w=1$, which is softmax; with both, row softmax violates the column sums already for"
-        r" $K=\begin{pmatrix}3&1\\1&1\end{pmatrix}$, where the minimiser's entry $(3-\sqrt3)/2$ is"
-        r" irrational."
+        r" $K=\begin{pmatrix}3&1\\1&1\end{pmatrix}$, where the minimiser's first entry is"
+        r" $(3-\sqrt3)/2$."
     ),
     source="article A, section 1; Cuturi, Sinkhorn distances (2013), lemma 2",
     status=Status.AS_PRINTED,
@@ -205,7 +224,6 @@ CLAIM = Claim(
             "that u and w exist for all positive marginals of equal total is Sinkhorn's theorem; it is not"
             " used: what is shown concerns a matrix that has the form"
         ),
-        Assumption("√3 is irrational (for the last remark on the 2×2 case)"),
     ),
     asked="CE",
     parts=parts,
@@ -221,6 +239,7 @@ CLAIM = Claim(
             "a first column that sums to 5/4, which row softmax has",
             lambda: (_rows_alone(Rational(5, 4)),),
         ),
+        Mutant("no row factor", "a scaling of the columns alone", lambda: _factors(Integer(1))),
         Mutant("wrong ratio", "an entry with x² = (1 − x)²", lambda: (_cross_ratio(1),)),
     ),
     remark="One marginal decouples the rows, and each is a softmax; two marginals couple all entries.",

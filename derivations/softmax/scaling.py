@@ -100,7 +100,7 @@ def parts() -> tuple[Part, ...]:
         ),
         Part(
             r"Independence between coordinates is needed: if all coordinates of $q$ are one variable and all"
-            r" of $k$ another, the variance is $d^2$.",
+            r" of $k$ another, independent of it, the variance is $d^2$.",
             (_equal_coordinates(d**2),),
         ),
     )

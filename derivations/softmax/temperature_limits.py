@@ -53,7 +53,7 @@ def _linear_rate() -> Obligation:
     return chain.drop("nothing is negative", Integer(0), left).obligation()
 
 
-def _other() -> tuple[Obligation, Obligation]:
+def _other(excess: Expr) -> tuple[Obligation, Obligation, Obligation]:
     largest = exp(top / tau) / normaliser
     chain = Chain(
         "another weight over a largest one", _cold(), exp((top - lead - lag[k]) / tau) / normaliser / largest
@@ -62,7 +62,14 @@ def _other() -> tuple[Obligation, Obligation]:
     share = Chain("a largest weight is at most 1/r", _cold(), 1 / r - largest)
     left = others / (r * normaliser)
     share = share.rearrange("what the others take", left)
-    return ratio, share.drop("it is not negative", Integer(0), left).obligation()
+    fades = Chain("e^{−d/τ} is at most 1", _cold(), 1 - exp(-lag[k] / tau))
+    rest = exp(-lag[k] / tau) * excess
+    fades = fades.unfold("factor out e^{d/τ} − 1", rest, "excess")
+    return (
+        ratio,
+        share.drop("it is not negative", Integer(0), left).obligation(),
+        fades.drop("no factor is negative", Integer(0), rest).obligation(),
+    )
 
 
 def _hot(sign: int, bound: Expr) -> Obligation:
@@ -103,9 +110,9 @@ def parts() -> tuple[Part, ...]:
             (*tangent_of_exp(), _largest(r), _exponential_rate(exp(-lead / tau)), _linear_rate()),
         ),
         Part(
-            r"Every other weight is $e^{-(\Delta+d_k)/\tau}\,p_{\max}$ with $p_{\max}\le1/r$, at most"
-            r" $\frac\tau{r\Delta}$: it tends to 0.",
-            (*_other(), _linear_rate()),
+            r"Every other weight is $e^{-(\Delta+d_k)/\tau}\,p_{\max}$ with $p_{\max}\le1/r$ and"
+            r" $e^{-d_k/\tau}\le1$, at most $\frac\tau{r\Delta}$: it tends to 0.",
+            (*tangent_of_exp(), *_other(g[k] + lag[k] / tau), _linear_rate()),
         ),
         Part(
             r"Hot. If all scores lie within $D$ of one another and $\tau=D+t$ with $t>0$, then"
@@ -150,6 +157,7 @@ CLAIM = Claim(
     parts=parts,
     mutants=(
         Mutant("one winner", "ties that do not share", lambda: (_largest(Integer(1)),)),
+        Mutant("no decay", "the excess of e^{d/τ} over its tangent left out", lambda: _other(lag[k] / tau)),
         Mutant("too fast", "a rate of e^{−2Δ/τ}", lambda: (_exponential_rate(exp(-2 * lead / tau)),)),
         Mutant(
             "bounds exchanged", "the upper bound of the weight as a lower one", lambda: (_hot(1, tau / t),)
