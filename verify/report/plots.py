@@ -39,18 +39,25 @@ STYLE = {
     "lines.linewidth": 1.6,
 }
 
+WIDE = 7.0
+"""Figures wider than this, in inches, do not stand beside others."""
+
 Draw = Callable[[Any], None]
 """Draws on a matplotlib ``Axes``."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure: ``name`` for its file, ``caption`` below it, ``alt`` in its place, and the SVG text."""
+    """A figure: ``name`` for its file, ``caption`` below it, ``alt`` in its place, and the SVG text.
+
+    A ``wide`` one takes a row of the page to itself.
+    """
 
     name: str
     caption: str
     alt: str
     svg: str
+    wide: bool
 
 
 @contextmanager
@@ -63,11 +70,11 @@ def _style() -> Iterator[None]:
         yield
 
 
-def plain_log_labels(axis: Any) -> None:
+def plain_log_labels(axis: Any, form: str = ".0e") -> None:
     """Labels such as 1e-07 on a log axis: typeset ones take most of the time of a report."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:{form}}"))
     axis.set_minor_locator(NullLocator())
 
 
@@ -91,7 +98,7 @@ def draw(name: str, caption: str, alt: str, paint: Draw, size: tuple[float, floa
         out = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         canvas.print_svg(out, metadata=nothing)
-    return Plot(name, caption, alt, _themed(out.getvalue()))
+    return Plot(name, caption, alt, _themed(out.getvalue()), size[0] > WIDE)
 
 
 def _themed(svg: str) -> str:

@@ -9,14 +9,14 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 
 from verify.model.errors import RequestError
-from verify.report import claim_plots, evidence, kernel_plots, overview, show, terms, words
+from verify.report import claim_plots, evidence, kernel_plots, numbers, overview, show, terms, words
 from verify.report.mathml import domain, formula, prose
 from verify.report.plots import Plot
 from verify.report.results import Broken, Kernel, Results, load
 
 MARK = '<meta name="generator" content="attnproof report">'
 """How a folder made here is recognised before it is replaced."""
-CONTENTS = ("claims", "certify", "plots", "style.css", "misprints.html", "index.html")
+CONTENTS = ("claims", "certify", "plots", "style.css", "misprints.html", "numbers.html", "index.html")
 
 Progress = Callable[[int, int], None]
 """Called with the number of pages written and the number of all pages."""
@@ -40,7 +40,7 @@ def write(results: Path, out: Path, progress: Progress | None = None) -> Path:
     """
     found = load(results)
     _clear(out)
-    site = _Site(out, _environment(), len(found.claims) + len(found.kernels) + 2, progress)
+    site = _Site(out, _environment(), len(found.claims) + len(found.kernels) + 3, progress)
     claims = tuple(claim for claim in found.claims if site.claim(claim))
     kernels = tuple(kernel for kernel in found.kernels if site.kernel(kernel))
     broken = sorted((*found.broken, *site.broken), key=lambda item: item.file)
@@ -96,6 +96,7 @@ class _Site:
         self._pages = pages
         self._progress = progress
         self._done = 0
+        self._numbers: list[numbers.Stated] = []
         self._file("style.css", (Path(__file__).parent / "static" / "style.css").read_bytes())
 
     def claim(self, data: dict[str, Any]) -> bool:
@@ -107,10 +108,11 @@ class _Site:
         return self._attempt(f"certify/{kernel.slug}/certificate.json", lambda: self._kernel(kernel))
 
     def overview(self, results: Results) -> Path:
-        """The first page, and the one on misprints that it links to."""
+        """The first page, and those on misprints and numbers that it links to."""
         classes, kernel_rows = overview.heat_map(results.kernels)
         misprints = overview.misprints(results.claims)
         self._page("misprints.html", "misprints.html", misprints=misprints)
+        self._page("numbers.html", "numbers.html", numbers=self._numbers)
         return self._page(
             "index.html",
             "index.html",
@@ -118,6 +120,7 @@ class _Site:
             topics=overview.topics(results.claims),
             totals=overview.words(list(results.claims)),
             misprints=misprints,
+            numbers=self._numbers,
             classes=classes,
             kernel_rows=kernel_rows,
             environments=overview.environments(results),
@@ -145,8 +148,9 @@ class _Site:
             [evidence.body(item["kind"], item["data"]) for item in part["evidence"]] for part in data["parts"]
         ]
         plots = _placed(data["id"], claim_plots.figures(data))
-        row = overview.claim_row(data)
+        row, stated = overview.claim_row(data), numbers.stated(data)
         self._page(f"claims/{data['id']}.html", "claim.html", plots, claim=data, bodies=bodies, row=row)
+        self._numbers += [stated] if stated.parts else []
 
     def _kernel(self, kernel: Kernel) -> None:
         files = kernel.reproducer()

@@ -36,7 +36,9 @@ def is_term(value: Any) -> bool:
 
 
 def name_latex(name: str) -> str:
-    """LaTeX of a name: ``alpha_i`` is α with index i, ``k1`` is k with index 1."""
+    """LaTeX of a name: ``alpha_i`` is α with index i, ``k1`` is k with index 1; ``\\pi`` is LaTeX."""
+    if re.fullmatch(r"\\[A-Za-z]+", name):
+        return name
     found = re.fullmatch(r"([A-Za-z]+?)_?(\d*|(?<=_)\w+)", name)
     if not found:
         return rf"\mathrm{{{name}}}"

@@ -74,6 +74,8 @@ def claim(claim_id: str = "delta.overwrite", **changes: Any) -> dict[str, Any]:
     ]
     witness = {"writes": writes, "query": ["1", "0"], "output": ["16/25", "3/5"], "unit": True}
     query = {"smtlib": "(set-logic QF_NRA)\n(assert (< x 0))\n(check-sat)\n", "expect": "unsat"}
+    power = {"term": ["^", ["v", "a"], 10], "values": {"a": "49/50"}, "above": "817/1000"}
+    number = {**item("inequality", "B", power), "label": "0.98 to the power 10"}
     induction = {
         "title": "every n",
         "variable": "n",
@@ -91,7 +93,7 @@ def claim(claim_id: str = "delta.overwrite", **changes: Any) -> dict[str, Any]:
             "refutes": False,
             "verdict": "proved",
             "word": "proved",
-            "evidence": [item("derivation", "C", chain()), item("smt", "S", query)],
+            "evidence": [item("derivation", "C", chain()), item("smt", "S", query), number],
         },
         {
             "statement": "The coefficient is $0.98$ (printed).",

@@ -10,7 +10,7 @@ import sealed_results as made
 from latex2mathml.converter import Converter
 
 from verify.derive.derivation import Rule
-from verify.report import claim_plots, evidence, kernel_plots, overview, show, terms, words
+from verify.report import evidence, kernel_plots, overview, show, terms, words
 from verify.report.mathml import domain, formula, prose
 
 
@@ -64,12 +64,13 @@ def test_a_domain_is_prose_or_one_formula() -> None:
         (["+", ["q", "-1"], ["v", "rho"]], r"\rho - 1", -0.5),
         (["exp", ["log", ["v", "rho"]]], r"\exp\left(\log\left(\rho\right)\right)", 0.5),
         (["at", "k1", [["v", "i"]]], r"{k_{1}}_{i}", 7.0),
+        (["v", r"\rho"], r"\rho", 0.25),
     ],
 )
 def test_terms_are_written_and_evaluated(term: list[object], latex: str, number: float) -> None:
     assert terms.is_term(term)
     assert terms.latex(term) == latex
-    assert terms.value(term, {"rho": 0.5, "k1": 7.0}) == pytest.approx(number, rel=1e-15)
+    assert terms.value(term, {"rho": 0.5, "k1": 7.0, r"\rho": 0.25}) == pytest.approx(number, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -134,37 +135,6 @@ def test_steps_are_counted_in_derivations_and_inductions() -> None:
     assert (row.steps, row.killed) == (3, 1)
     states = {"K": "missing", "S": "extra", "E": "extra", "B": "", "C": "reached", "M": ""}
     assert row.strengths == tuple(states.items())
-
-
-def test_the_overwrite_figure_follows_the_derived_formula() -> None:
-    (plot,) = claim_plots.figures(made.claim())
-    assert plot.alt == "At overlap 1 the first value has the share 0 and the second 1."
-    assert "ρ = 0.6" in plot.caption
-    changed = made.claim()
-    changed["parts"][0]["evidence"][0]["data"]["goal"]["rhs"] = [
-        "+",
-        ["*", ["v", "rho"], ["v", "v1"]],
-        ["v", "v2"],
-    ]
-    assert "the share 1 and" in claim_plots.figures(changed)[0].alt
-
-
-def test_a_collision_is_drawn_from_its_witness() -> None:
-    history = {"features": [["1"], ["1"]], "keys": [["0"], ["1"]]}
-    data = {
-        "first": {**history, "values": [["1"], ["0"]]},
-        "second": {**history, "values": [["0"], ["1"]]},
-        "query": ["0"],
-        "gap": "1/4",
-    }
-    part = {
-        **made.claim()["parts"][0],
-        "evidence": [made.item("state-collision", "E", data)],
-    }
-    assert claim_plots.figures(made.claim("x.y", parts=[part])) == []
-    data["query"] = ["1"]
-    (plot,) = claim_plots.figures(made.claim("x.y", parts=[part]))
-    assert plot.alt == "At the witness query the softmax outputs are 0.462 apart."
 
 
 def test_kernel_figures_show_every_class_and_say_what_is_not_finite() -> None:
