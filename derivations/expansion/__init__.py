@@ -1,0 +1,1 @@
+"""First-order expansions of softmax attention."""

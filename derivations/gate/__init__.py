@@ -1,0 +1,1 @@
+"""Decays and gates: lifetimes and what a causal gate can know."""

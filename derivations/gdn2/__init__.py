@@ -1,0 +1,1 @@
+"""Transitions whose erase and write directions differ."""

@@ -1,0 +1,1 @@
+"""Affine maps of the state under composition."""

@@ -1,0 +1,1 @@
+"""What a fixed state can and cannot do."""
