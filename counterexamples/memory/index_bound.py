@@ -141,7 +141,7 @@ CLAIM = Claim(
     id="memory.index-bound",
     title="Fewer than n·d bits of state cannot answer attention queries over n tokens of width d",
     statement=(
-        r"Let a state be any function of a history of $n$ tokens with address keys whose scores are"
+        r"Let a state be any function of a history of $n\ge2$ tokens with address keys whose scores are"
         r" separated by more than $\ln(n-1)$ and values in $\{0,1\}^d$. If it takes fewer than $2^{nd}$"
         r" values, two histories share a state while some query has softmax outputs below and above"
         r" $\frac12$ in some coordinate: no reader of the state answers both to within their distance from"
@@ -149,9 +149,9 @@ CLAIM = Claim(
     ),
     source="article B, section 2; article C (one-way INDEX reduction)",
     status=Status.AS_PRINTED,
-    scope="every n and d, every deterministic state; the program for orthogonal ±1 keys",
+    scope="every n ≥ 2 and d ≥ 1, every deterministic state; the program for orthogonal ±1 keys",
     variables=(
-        Variable("n, d", "tokens and value width, integers ≥ 1"),
+        Variable("n, d", r"tokens and value width, integers with $n\ge2$ and $d\ge1$"),
         Variable("s_j", "score of token $j$ for the query along key $n$ (any token may be called $n$)"),
         Variable(r"\Delta", r"a real number with $(n-1)e^{-\Delta}<1$"),
         Variable("v_j", r"one coordinate of the value, $[0,1]$"),

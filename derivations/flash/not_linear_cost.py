@@ -84,8 +84,8 @@ CLAIM = Claim(
     title="Tiling leaves the score work quadratic and makes the memory linear",
     statement=(
         r"Tiled exact attention over $T$ tokens of head width $d$ takes $T^2d$ multiplications for its scores"
-        r" ($\frac{T(T+1)}2d$ under a causal mask), for every tile size; it keeps $T(d+2)+rc$ numbers instead"
-        r" of $T^2$."
+        r" ($\frac{T(T+1)}2d$ under a causal mask), for every tile size that divides $T$; it keeps"
+        r" $T(d+2)+rc$ numbers instead of $T^2$."
     ),
     source="article C",
     status=Status.AS_PRINTED,

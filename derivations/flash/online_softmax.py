@@ -136,8 +136,8 @@ def parts() -> tuple[Part, ...]:
         ),
         Part(r"$o/l$ is the full softmax output, whatever the reference.", (_softmax(full),)),
         Part(
-            r"With the largest score as reference no exponent is positive and $l\ge1$, so neither overflow"
-            r" nor division by 0 can occur.",
+            r"With the largest score as reference no exponent is positive and $l\ge1$, so no exponential"
+            r" overflows and nothing is divided by 0.",
             (_in_range(),),
         ),
     )

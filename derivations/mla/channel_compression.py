@@ -99,9 +99,9 @@ def parts() -> tuple[Part, ...]:
             (_values(Sum(U[d, l] * Sum(p[t] * latent[t, l], (t, 1, T)), (l, 1, R))),),
         ),
         Part(
-            r"The score matrix is $XC^\top$ with $R$ columns in $X$ and $C$: its rank is at most the latent"
-            r" width, and $\sum_tz_tc_t=0$ implies $\sum_tz_ts_{at}=0$ for every query $a$. (For $T>R$ such a"
-            r" $z\ne0$ exists: collision.nullspace.)",
+            r"The score matrix is $XC^\top$ with $R$ columns in $X$ and $C$, so by rank.finite-feature its"
+            r" rank is at most the latent width; and $\sum_tz_tc_t=0$ implies $\sum_tz_ts_{at}=0$ for every"
+            r" query $a$. (For $T>R$ such a $z\ne0$ exists: collision.nullspace.)",
             (_invisible(0),),
         ),
         Part(
@@ -111,9 +111,9 @@ def parts() -> tuple[Part, ...]:
             (_residual(Sum((k[t, i] - _up(i)) ** 2, (i, 1, K))), _zero_only("rho")),
         ),
         Part(
-            r"A position-dependent rotation between $q$ and $Wc_t$ cannot be absorbed: half a turn gives one"
-            r" latent the scores $s$ and $-s$ at two positions, and a read $x\cdot c$ of the latent that is"
-            r" both has $s=0$.",
+            r"A position-dependent rotation between $q$ and $Wc_t$ in general cannot be absorbed: half a turn"
+            r" gives one latent the scores $s$ and $-s$ at two positions, and where $s\ne0$ no read"
+            r" $x\cdot c$ of the latent is both.",
             (_rotation(Integer(2)),),
         ),
     )
@@ -140,6 +140,7 @@ CLAIM = Claim(
     ),
     assumptions=(
         Assumption("exact arithmetic"),
+        Assumption("rank is the dimension of the image; R vectors span at most R dimensions"),
         Assumption("nothing that depends on the position acts between query and up-projected latent"),
     ),
     asked="KC",

@@ -88,7 +88,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             r"A gap larger by $u$ divides the bound $b$ by exactly"
             r" $(e^u+me^{-\Delta})/(1+me^{-\Delta})=1+(e^u-1)(1-b)$, which is at least"
-            r" $e^u/(1+me^{-\Delta})$; for $u=1$ it is below $e$ and tends to $e$ as $me^{-\Delta}\to0$.",
+            r" $e^u/(1+me^{-\Delta})$; for $u=1$ it is below $e$.",
             (_rate(1 + (exp(step) - 1) * (1 - _bound(0))), _at_least()),
         ),
         Part(

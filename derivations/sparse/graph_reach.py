@@ -1,20 +1,21 @@
-"""A window of w reaches L·w tokens back in L layers; one global token puts all tokens 2 hops apart.
+"""A window of w reaches L·w tokens back in L layers; one global token: all are at most 2 hops apart.
 
 Every layer moves information by at most w tokens, and by w along the path that always takes the farthest. A
 token that reads all and is read by all is a path of two hops; under a causal mask the first token cannot be
 one, for it reads nobody.
 """
 
-from sympy import Expr, IndexedBase, Sum, symbols
+from sympy import Expr, IndexedBase, Integer, Sum, symbols
 
 from derivations.sparse._hops import hops, window
 from verify.derive import Chain, Definition, Setting
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
-r, L, w = symbols("r L w")
-step, slack = IndexedBase("d"), IndexedBase("sigma")
+r, L, w, n, g, h, s, t, x = symbols("r L w n g h s t x")
+step, slack, reads = IndexedBase("d"), IndexedBase("sigma"), IndexedBase("R")
 SIZES = ({L: 2}, {L: 4})
+LINKS = ({n: 3, g: 2, t: 1, s: 3}, {n: 4, g: 1, t: 3, s: 2})
 TOKENS, WIDTH = 14, 3
 
 
@@ -48,24 +49,19 @@ def _replay(layers: int) -> Obligation:
     )
 
 
-def _global(reads_all: str) -> Obligation:
-    """For arbitrary t and s, with what is assumed of g applied to them."""
-    text = f"""(set-logic QF_UF)
-(declare-sort Token 0)
-(declare-fun reads (Token Token) Bool)
-(declare-const g Token)
-(declare-const t Token)
-(declare-const s Token)
-(assert (reads t g))
-{reads_all}
-(assert (not (and (reads t g) (reads g s))))
-(check-sat)
-"""
-    data = {"smtlib": text, "expect": "unsat", "logic": "QF_UF"}
-    return Obligation("smt", "any token hears of any other by way of the global one", "S", data)
-
-
-READS_ALL = "(assert (reads g s))"
+def _global(*rows: str) -> Obligation:
+    """Paths of two reads from t to s are at least 1: R[a, b] is 1 if a reads b, else 0."""
+    read_by_all = Definition("read by all", reads[x, g], Integer(1), free=(x,))
+    reads_all = Definition("reads all", reads[g, x], Integer(1), free=(x,))
+    order = ((1, g), (g, n))
+    setting = Setting((read_by_all, reads_all), (), (), (reads,), order=order, instances=LINKS)
+    path = reads[t, h] * reads[h, s]
+    chain = Chain("paths of two reads between any two tokens", setting, Sum(path, (h, 1, n)))
+    before, later = Sum(path, (h, 1, g - 1)), Sum(path, (h, g + 1, n))
+    chain = chain.split("cut after the global token", Sum(path, (h, 1, g)) + later, n, g)
+    chain = chain.split("take it out", before + path.subs(h, g) + later, g, g - 1)
+    chain = chain.unfold("the path through it exists", before + 1 + later, *rows)
+    return chain.drop("there may be more", Integer(1), before, later).obligation()
 
 
 def _both_ways(*, causal: bool) -> Obligation:
@@ -95,9 +91,10 @@ def parts() -> tuple[Part, ...]:
             (_replay(4),),
         ),
         Part(
-            r"If one token reads all and is read by all, any two tokens are 2 hops apart, for every number of"
-            r" tokens and any other links.",
-            (_global(READS_ALL), _both_ways(causal=False)),
+            r"If one token reads all and is read by all, any two tokens are at most 2 hops apart, for every"
+            r" number of tokens and any other links: $\sum_hR_{th}R_{hs}\ge R_{tg}R_{gs}=1$ paths of two"
+            r" reads join them.",
+            (_global("read by all", "reads all"), _both_ways(causal=False)),
         ),
         Part(
             r"Under a causal mask a global first token does not do this: it reads nobody, and with a window"
@@ -109,7 +106,7 @@ def parts() -> tuple[Part, ...]:
 
 CLAIM = Claim(
     id="sparse.graph-reach",
-    title="A window of w reaches L·w tokens back in L layers; one global token puts all tokens 2 hops apart",
+    title="A window of w reaches L·w tokens back in L layers; one global token: all are at most 2 hops apart",
     statement=(
         r"With a sliding window of $w$ earlier tokens, $L$ layers carry information over at most $Lw$ tokens,"
         r" attained. With one token that reads all tokens and is read by all, any two tokens are at most 2"
@@ -122,6 +119,7 @@ CLAIM = Claim(
     variables=(
         Variable("w", "window, an integer ≥ 1"),
         Variable("L", "layers, an integer ≥ 1"),
+        Variable("R_{ab}", "1 if token $a$ reads token $b$, else 0; $R_{tg}=R_{gs}=1$ with $g$ global"),
         Variable("d_r", r"tokens that a path moves back in layer $r$, at most $w$"),
     ),
     assumptions=(Assumption("a token keeps what it knows from layer to layer (residual stream)"),),
@@ -130,7 +128,7 @@ CLAIM = Claim(
     mutants=(
         Mutant("one layer short", "a reach of (L − 1)w", lambda: (_reach((L - 1) * w),)),
         Mutant("three layers", "12 tokens back in three layers", lambda: (_replay(3),)),
-        Mutant("read by all only", "a global token that reads nobody", lambda: (_global(""),)),
+        Mutant("read by all only", "a global token that reads nobody", lambda: (_global("read by all"),)),
         Mutant(
             "causal mask", "all pairs in 2 layers under a causal mask", lambda: (_both_ways(causal=True),)
         ),

@@ -100,7 +100,8 @@ def parts() -> tuple[Part, ...]:
         ),
         Part(
             r"With $R_b=\ln(A_b/P_b)$ the first sum is $\mathrm{KL}(A\|P)$ and the second is"
-            r" $\sum_bA_b\,\mathrm{KL}(a|_b\,\|\,p|_b)$ with $a|_b=a/A_b$ and $p|_b=p/P_b$ inside block $b$.",
+            r" $\sum_bA_b\,\mathrm{KL}(a|_b\,\|\,p|_b)$ with $a|_b=a/A_b$ and $p|_b=p/P_b$ inside block $b$;"
+            r" tokens with $a_j=0$ contribute 0 to both sides.",
             (_conditional(), _weighted()),
         ),
         Part(

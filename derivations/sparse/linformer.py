@@ -108,8 +108,8 @@ def parts() -> tuple[Part, ...]:
             (_residual(_tokens(rest[j] ** 2)),),
         ),
         Part(
-            r"Every weight matrix $BF$ realised through $k$ slots satisfies $BFz=0$ whenever $Fz=0$: its"
-            r" rank is at most $k$, whatever the query.",
+            r"Every weight matrix $BF$ realised through $k$ slots satisfies $BFz=0$ whenever $Fz=0$, and by"
+            r" rank.finite-feature its rank is at most $k$, whatever the query.",
             (_unseen(0),),
         ),
         Part(
@@ -148,6 +148,7 @@ CLAIM = Claim(
             r"a row is a part in the row space of $F$ and a part $r$ with $Fr=0$ (orthogonal complement)"
         ),
         Assumption("the projection does not depend on the query"),
+        Assumption("rank is the dimension of the image; k vectors span at most k dimensions"),
     ),
     asked="KB",
     parts=parts,

@@ -35,7 +35,7 @@ def _history(data: Mapping[str, Any]) -> str:
         same("the eigenvalues", [value for _, value, _ in found], vector(data["eigenvalues"]))
     if "norm_squared" in data:
         same("the squared lengths of the keys", [dot(key, key) for key in keys], vector(data["norm_squared"]))
-    if "query" in data:
+    if "query" in data or "outputs" in data:
         query, outputs = vector(data["query"]), matrix(data["outputs"])
         reads = [
             [mean + dot(column, query) for mean, column in zip(means, transpose(state), strict=True)]

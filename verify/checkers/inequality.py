@@ -21,11 +21,11 @@ LARGEST_POWER = 2**22
 
 
 class _Open(Exception):
-    """The enclosure holds the bound itself: neither side is certain."""
+    """An enclosure is too wide: neither side of a bound, or not even that the term is defined, is certain."""
 
 
 def judge(obligation: Obligation) -> Check:
-    """``proved`` on the stated side, ``refuted`` on the other, ``undecided`` when the enclosure straddles."""
+    """``proved`` on the stated side, ``refuted`` on the other, ``undecided`` when an enclosure straddles."""
     try:
         return word(NAME, obligation, _bounds)
     except _Open as gap:
@@ -71,6 +71,8 @@ def enclose(term: Term, values: Mapping[str, Fraction]) -> Interval:
         return _power(inner, term[2])
     if head == "exp":
         return Interval(exp(inner.low).low, exp(inner.high).high)
+    if inner.low <= 0 < inner.high:
+        raise _Open(f"the logarithm of a number in {inner} may not exist")
     return Interval(log(inner.low).low, log(inner.high).high)
 
 
@@ -80,7 +82,10 @@ def _power(base: Interval, exponent: int) -> Interval:
     if size * abs(exponent) > LARGEST_POWER:
         raise IllFormed(f"the power {exponent} of a number in {base} is too large to write out")
     if exponent < 0:
-        return Interval.point(1) / _power(base, -exponent)
+        divisor = _power(base, -exponent)
+        if not divisor.excludes_zero and divisor.low < divisor.high:
+            raise _Open(f"the quotient by a number in {divisor} may not exist")
+        return Interval.point(1) / divisor
     result, square = Interval.point(1), base
     while exponent:
         if exponent % 2:

@@ -33,6 +33,8 @@ def _selection(data: Mapping[str, Any]) -> str:
         raise Wrong(f"{kept} are not different indices of {len(scores)} tokens")
     if "selector" in data:
         _chosen(data, scores, kept)
+    elif "within" in data or "shift" in data:
+        raise IllFormed("a distance is stated, but no selector")
     if not any(name in data for name in BOUNDS):
         raise IllFormed("no bound is stated")
     best = sorted(range(len(scores)), key=lambda index: scores[index], reverse=True)[: len(kept)]
@@ -52,7 +54,7 @@ def _chosen(data: Mapping[str, Any], scores: Vector, kept: Sequence[int]) -> Non
     lowest = min(selector[index] for index in kept)
     if any(selector[index] > lowest for index in range(len(scores)) if index not in kept):
         raise Wrong("the selector scores a dropped token above a kept one")
-    if "within" in data:
+    if "within" in data or "shift" in data:
         shift, within = rational(data["shift"]), rational(data["within"])
         far = max(abs(one - true - shift) for one, true in zip(selector, scores, strict=True))
         if far > within:

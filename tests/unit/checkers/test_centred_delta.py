@@ -77,6 +77,14 @@ def test_a_planted_falsehood_is_refuted(change: Callable[[dict[str, Any]], None]
     assert reason in check.detail
 
 
+@pytest.mark.parametrize("missing", ["query", "outputs"])
+def test_outputs_are_those_of_a_query(missing: str) -> None:
+    data = {name: entry for name, entry in TRUE.items() if name != missing}
+    assert judged(data).verdict is Verdict.REFUTED
+    both = {name: entry for name, entry in data.items() if name not in ("query", "outputs")}
+    assert judged(both).verdict is Verdict.PROVED
+
+
 @pytest.mark.parametrize("junk", [None, 0.5, "1/0", "x", [], [[]], {}, 3, "1e9"], ids=repr)
 def test_malformed_data_is_refuted_and_never_raises(junk: object) -> None:
     assert judged({}).verdict is Verdict.REFUTED

@@ -15,6 +15,8 @@ from verify.model.evidence import Check, Obligation
 from verify.model.verdict import Verdict
 
 X = ["v", "x"]
+NEAR_ZERO = ["+", ["exp", ["log", X]], ["*", ["q", "-1"], X]]
+"""Exactly 0; its enclosure has 0 inside."""
 POSITIVE = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6, max_denominator=10**6)
 
 
@@ -94,9 +96,16 @@ def test_equality_is_no_strict_inequality() -> None:
 
 
 def test_a_bound_inside_the_enclosure_is_undecided() -> None:
-    zero = ["+", ["exp", ["log", X]], ["*", ["q", "-1"], X]]
     for side in ("above", "below"):
-        assert judged({"term": zero, "values": {"x": "3"}, side: "0"}).verdict is Verdict.UNDECIDED
+        assert judged({"term": NEAR_ZERO, "values": {"x": "3"}, side: "0"}).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "term", [["log", NEAR_ZERO], ["^", NEAR_ZERO, -1], ["^", NEAR_ZERO, -2], ["exp", ["log", NEAR_ZERO]]]
+)
+def test_a_term_that_may_be_undefined_is_undecided(term: Any) -> None:
+    for side in ("above", "below"):
+        assert judged({"term": term, "values": {"x": "3"}, side: "0"}).verdict is Verdict.UNDECIDED
 
 
 def test_large_factors_are_compared_with_formats() -> None:

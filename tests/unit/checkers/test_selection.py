@@ -55,5 +55,12 @@ def test_falsehoods_and_malformed_data_are_refuted(change):
     assert word({**CHOSEN, **change}).verdict is Verdict.REFUTED
 
 
+@pytest.mark.parametrize("alone", ["within", "shift"])
+def test_a_distance_needs_a_selector_a_shift_and_a_size(alone):
+    assert word({**TRUE, alone: CHOSEN[alone]}).verdict is Verdict.REFUTED
+    assert word({**TRUE, "within": "1", "shift": "0"}).verdict is Verdict.REFUTED
+    assert word({**TRUE, "selector": CHOSEN["selector"], alone: CHOSEN[alone]}).verdict is Verdict.REFUTED
+
+
 def test_nothing_stated_is_nothing_shown():
     assert word({"scores": ["1", "0"], "kept": [0]}).verdict is Verdict.REFUTED
