@@ -38,7 +38,7 @@ def test_it_is_the_highest_threshold_that_passes(seed, epsilon):
 @pytest.mark.parametrize("seed", range(8))
 def test_the_true_dropped_mass_stays_below_the_bound(seed):
     """Scores are multiples of ½, and 7/5 < √2 < 3/2 bounds the weights of those that are not whole."""
-    " roots."""
+    " roots."
     source = random.Random(100 + seed)
     scores = [Fraction(source.randint(-20, 20), 2) for _ in range(50)]
     found = threshold(histogram(scores), Fraction(1, 5))
