@@ -86,7 +86,8 @@ def infix(term: list[Any], outer: int = 0) -> str:
     if head == "q":
         return f"({rest[0]})" if outer and not rest[0].isdigit() else str(rest[0])
     if head == "v":
-        return _plain(rest[0])
+        plain = _plain(rest[0])
+        return f"({plain})" if outer > 1 and "^" in plain else plain
     if head == "at":
         return f"{_plain(rest[0])}[{','.join(infix(index) for index in rest[1])}]"
     if head in ("exp", "log"):

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from sympy import Expr, IndexedBase, Sum, exp, log, symbols, sympify
+from sympy import Expr, IndexedBase, Sum, Symbol, exp, log, symbols, sympify
 
 from verify.derive.tree import tree
 from verify.report.text import infix
@@ -16,6 +16,7 @@ x, y, z, t, j, n = symbols("x y z t j n")
     ("term", "text"),
     [
         (t - 1, "t − 1"),
+        (Symbol("s^2") ** 2, "(s^2)^2"),
         (a[t - 1], "a[t − 1]"),
         (-x, "−x"),
         (1 - a[t], "1 − a[t]"),
