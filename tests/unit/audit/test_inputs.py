@@ -89,9 +89,9 @@ def test_classes_are_what_their_names_say():
     assert drawn["beta-above-one"].beta.min() > 1
     assert np.linalg.norm(drawn["small"].q, axis=-1) == pytest.approx(2.0**-10)
     for case in drawn.values():
-        assert not np.allclose(case.v[0], case.v[1])
-        assert not np.allclose(case.v[:, :, 0], case.v[:, :, 1])
-        assert not np.allclose(case.k[0], case.k[1])
+        assert not np.array_equal(case.v[0], case.v[1])
+        assert not np.array_equal(case.v[:, :, 0], case.v[:, :, 1])
+        assert not np.array_equal(case.k[0], case.k[1])
 
 
 def test_correlated_keys_have_cosine_four_fifths():

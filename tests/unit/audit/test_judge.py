@@ -10,6 +10,7 @@ from verify.audit.convention import Convention
 from verify.audit.diagnosis.variants import VARIANTS, recurrence
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement, Yardstick, judge
+from verify.audit.reference.results import float64_reference
 
 CONVENTION = Convention.load("ours", "kda", "recurrent_kda")
 CASE = probe(CONVENTION, "float32", 5, seed=7, grouped=True)
@@ -81,11 +82,14 @@ def test_every_variant_differs_from_the_definition(mechanism: str) -> None:
     convention = Convention.load("ours", mechanism, f"recurrent_{mechanism}")
     case: Case = probe(convention, "float32", 9, seed=1, grouped=True, initial_state=True)
     output, state = recurrence(case)
+    bound = float64_reference(case)
     seen = set()
     for variant in VARIANTS:
         result = variant.run(case)
         assert result is not None
-        same = np.allclose(result[0], output, rtol=1e-9) and np.allclose(result[1], state, rtol=1e-9)
+        # Two float64 evaluations of one thing are at most the sum of their error bounds apart.
+        apart = np.linalg.norm(result[0] - output, axis=-1), np.linalg.norm(result[1] - state, axis=(-2, -1))
+        same = (apart[0] <= 2 * bound.output_error).all() and (apart[1] <= 2 * bound.state_error).all()
         commutes = mechanism == "gdn" and "before the write" in variant.detail
         assert same == commutes, variant.detail
         if not same:
@@ -95,8 +99,6 @@ def test_every_variant_differs_from_the_definition(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", ["gdn", "kda"])
 def test_the_recurrence_is_the_definition(mechanism: str) -> None:
-    from verify.audit.reference.results import float64_reference
-
     convention = Convention.load("ours", mechanism, f"recurrent_{mechanism}")
     case = probe(convention, "float32", 9, seed=2, grouped=True, initial_state=True)
     reference = float64_reference(case)
