@@ -12,6 +12,9 @@ GREEK = re.compile(
     "|[Ss]igma|tau|[Uu]psilon|[Pp]hi|chi|[Pp]si|[Oo]mega"
 )
 
+LONGEST = 24
+"""Operands of a sum or product that are written out; of more, only the first and the last are."""
+
 
 def is_term(value: Any) -> bool:
     """Whether a JSON value is a formula."""
@@ -62,7 +65,7 @@ def latex(term: list[Any]) -> str:
     if head == "+":
         if rest[0][0] == "q" and rest[0][1].startswith("-"):
             rest = [*rest[1:], rest[0]]
-        return " + ".join(latex(item) for item in rest).replace("+ -", "- ")
+        return " + ".join(_shortened([latex(item) for item in rest])).replace("+ -", "- ")
     if head == "*":
         return _product(rest)
     if head == "^":
@@ -72,6 +75,13 @@ def latex(term: list[Any]) -> str:
     bound, lower, upper, body = rest
     limits = rf"\sum_{{{name_latex(bound)}={latex(lower)}}}^{{{latex(upper)}}}"
     return f"{limits} {_grouped(body, ('+',))}"
+
+
+def _shortened(operands: list[str]) -> list[str]:
+    """The first three and the last of very many operands; the certificate has them all."""
+    if len(operands) <= LONGEST:
+        return operands
+    return [*operands[:3], rf"\underbrace{{\cdots}}_{{{len(operands) - 4}\text{{ more}}}}", operands[-1]]
 
 
 def _grouped(term: list[Any], heads: tuple[str, ...]) -> str:
@@ -84,7 +94,7 @@ def _product(factors: list[Any]) -> str:
     sign = ""
     if len(above) > 1 and above[0] == ["q", "-1"]:
         sign, above = "-", above[1:]
-    top = r" \, ".join(_grouped(item, ("+", "sum")) for item in above) or "1"
+    top = r" \, ".join(_shortened([_grouped(item, ("+", "sum")) for item in above])) or "1"
     if not below:
         return sign + top
     if len(above) == 1:

@@ -166,3 +166,13 @@ def test_matplotlib_is_not_imported_before_a_figure_is_drawn() -> None:
     code = "import sys, verify.report.site; print('matplotlib' in sys.modules, 'sympy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "False"]
+
+
+def test_very_many_operands_are_shortened_and_counted() -> None:
+    factors = [["v", f"x_{place}"] for place in range(100)]
+    written = terms.latex(["*", *factors])
+    assert "x_{0}" in written
+    assert "x_{99}" in written
+    assert "x_{50}" not in written
+    assert r"96\text{ more}" in written
+    assert "x_{50}" in terms.latex(["+", *factors[48:60]])
