@@ -4,6 +4,10 @@ import difflib
 from collections.abc import Iterable
 
 
+MOST_LISTED = 12
+"""Names an error lists when none is near."""
+
+
 class AttnproofError(Exception):
     """Base of every error shown as one sentence instead of a traceback. Exit code 2."""
 
@@ -27,7 +31,7 @@ class ResultFileError(AttnproofError):
 
 
 def unknown_name(what: str, given: str, known: Iterable[str]) -> RequestError:
-    """The error for a name that is not known: says which names are near, or lists them all.
+    """The error for a name that is not known: says which names are near, or lists some.
 
     Args:
         what: the kind of thing asked for, e.g. ``"claim"``.
@@ -36,5 +40,6 @@ def unknown_name(what: str, given: str, known: Iterable[str]) -> RequestError:
     """
     names = sorted(known)
     near = difflib.get_close_matches(given, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    listed = names if len(names) <= MOST_LISTED else [*names[:MOST_LISTED], f"… ({len(names)} in all)"]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(listed)}"
     return RequestError(f"unknown {what} {given!r}; {hint}")
