@@ -3,7 +3,6 @@
 import difflib
 from collections.abc import Iterable
 
-
 MOST_LISTED = 12
 """Names an error lists when none is near."""
 
