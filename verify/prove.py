@@ -7,15 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from verify.engines.points import SEED
 from verify.model import certificate, digest, environment, registry
 from verify.model.claim import Claim, Mutant, Settled
 from verify.model.errors import ClaimFileError, ResultFileError
 from verify.model.evidence import Evidence, MutantOutcome, Obligation, SettledPart
 from verify.model.judges import ask
 from verify.model.verdict import Verdict, weakest
-
-SEED = 20260101
-"""Seed of every random point, kept in ``verify.engines.points`` too; recorded in certificates."""
 
 
 def evidence(obligation: Obligation) -> Evidence:

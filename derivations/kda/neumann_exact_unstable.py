@@ -243,10 +243,8 @@ CLAIM = Claim(
         Mutant("too large", "3432·0.9⁸ above 2¹¹", lambda: (_size(15, 8, 2**11, "mutant"),)),
     ),
     remark=(
-        "The loss is worst a little below β = 1: at β = 1 all powers have integer entries, which float32"
-        " holds"
-        " exactly up to 2²⁴, so a test with β = 1 may pass. The entry of the product that is wrong need not"
-        " be"
-        " the one that is large: in every power all diagonals are mixed."
+        "A test at β = 1 can hide the loss: there all powers have integer entries, which float32 holds"
+        " exactly up to 2²⁴. The entry of the product that is wrong need not be the one that is large: in"
+        " every power all diagonals are mixed."
     ),
 )

@@ -5,7 +5,6 @@ which a cache of 2Td numbers outgrows a state of d². The two averages the artic
 parameters in the stored copy; only their ratio is checked, as far as three decimals of each determine it.
 """
 
-from dataclasses import replace
 from math import gcd
 
 from sympy import Integer, Rational, symbols
@@ -23,9 +22,7 @@ def _per_token(result: Rational) -> Obligation:
     states, width = symbols("h d")
     setting = Setting((Definition("states", states, Integer(96)), Definition("width", width, Integer(128))))
     chain = Chain("state numbers per token and layer", setting, states * width**2 / Integer(2) ** 20)
-    return replace(
-        chain.unfold("96 states of 128 by 128", result, "states", "width").obligation(), strength="E"
-    )
+    return chain.unfold("96 states of 128 by 128", result, "states", "width").obligation()
 
 
 def _choices() -> Tree:
