@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from verify.cli import certify, claims, inspect, recheck, report
+from verify.cli import certify, claims, inspect, recheck, refute, report
 from verify.model.errors import AttnproofError
 
 app = typer.Typer(
@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(claims.prove)
-app.command()(claims.refute)
+app.add_typer(refute.app, name="refute")
 app.command()(certify.certify)
 app.command()(report.report)
 app.command()(recheck.recheck)

@@ -41,7 +41,7 @@ def refute(
     fresh: Fresh = False,
     latex: Latex = None,
 ) -> int:
-    """Build exact counterexamples and re-check them by independent code.
+    """Settle the counterexamples of the registry (what refute does without a command).
 
     Without ids, all claims under counterexamples/. Exit code 0 means that every counterexample stands.
     Example: attnproof refute delta.overwrite

@@ -21,6 +21,12 @@ class EnvironmentProblem(AttnproofError):
     """The machine lacks something the request needs: an engine, a package, an interpreter."""
 
 
+class SearchEnded(AttnproofError):
+    """A search ended within its budget without an answer; says what was tried. Exit code 3 (undecided)."""
+
+    exit_code = 3
+
+
 class ClaimFileError(AttnproofError):
     """A claim's file is broken: it defines no claim, or raises while its evidence is built."""
 

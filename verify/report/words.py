@@ -58,6 +58,7 @@ ROOMS: dict[str, tuple[str, str]] = {
         "Counterexamples",
         "Statements that fail, each with a witness. The word says how well the failure is established.",
     ),
+    "requests": ("Requests", "Counterexamples to objects that a user gave, made with attnproof refute."),
 }
 
 RULES: dict[str, str] = {

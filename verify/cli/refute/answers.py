@@ -1,0 +1,30 @@
+"""What every request ends with: its certificate is settled, written and summed up on the terminal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from verify.model.claim import Claim
+from verify.model.verdict import Verdict, exit_code
+
+
+def finish(claim: Claim, given: Any, results: Path, json_output: bool) -> int:
+    """Settle the claim of a request, write its certificate, print what it says, and give the exit code."""
+    from verify import request
+
+    data = request.answer(claim, given)
+    path = request.save(data, results)
+    print(json.dumps(data, indent=1, ensure_ascii=False) if json_output else _text(data, path))
+    return exit_code([Verdict(data["verdict"])])
+
+
+def _text(data: dict[str, Any], path: Path) -> str:
+    killed = sum(mutant["rejected"] for mutant in data["mutants"])
+    lines = [f"{data['verdict']}: {data['title']}"]
+    for part in data["parts"]:
+        lines.append(f"  [{part['word']}] {part['statement']}")
+        lines += [
+            f"      {check['by']}: {check['detail']}" for item in part["evidence"] for check in item["checks"]
+        ]
+    lines.append(f"planted falsehoods noticed: {killed} of {len(data['mutants'])}. Certificate: {path}")
+    return "\n".join(lines)
