@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from verify.engines.points import SEED
-from verify.model import certificate, digest, environment, registry
+from verify.model import certificate, coq_build, digest, environment, kernel_proof, registry
 from verify.model.claim import Claim, Mutant, Settled
-from verify.model.errors import ClaimFileError, ResultFileError
+from verify.model.errors import ClaimFileError, EnvironmentProblem, ResultFileError
 from verify.model.evidence import Evidence, MutantOutcome, Obligation, SettledPart
 from verify.model.judges import ask
+from verify.model.kernel_proof import KernelProof
 from verify.model.verdict import Verdict, weakest
 
 
@@ -21,12 +22,13 @@ def evidence(obligation: Obligation) -> Evidence:
     return Evidence(obligation, (*ask("verify.engines", obligation), *ask("verify.checkers", obligation)))
 
 
-def settle(claim: Claim) -> Settled:
-    """All evidence of a claim, and what the same checks say of its mutants."""
+def settle(claim: Claim, proof: KernelProof | None = None) -> Settled:
+    """All evidence of a claim, what the same checks say of its mutants, and what Coq says of its proof."""
     parts = tuple(
         SettledPart(part, tuple(evidence(item) for item in part.obligations)) for part in claim.parts()
     )
-    return Settled(claim, parts, tuple(try_mutant(mutant) for mutant in claim.mutants))
+    kernel = evidence(proof.obligation()) if proof else None
+    return Settled(claim, parts, tuple(try_mutant(mutant) for mutant in claim.mutants), kernel)
 
 
 def try_mutant(mutant: Mutant) -> MutantOutcome:
@@ -43,8 +45,19 @@ def try_mutant(mutant: Mutant) -> MutantOutcome:
 
 
 def cache_key(entry: registry.Entry) -> str:
-    """Hash of all that a claim's result depends on: its own file and what claims share."""
-    return digest.of_json({"claim": entry.id, "source": digest.of_file(entry.path), "shared": _shared()})
+    """Hash of all that a claim's result depends on: its own file, its proof, and what claims share."""
+    parts: dict[str, Any] = {"claim": entry.id, "source": digest.of_file(entry.path), "shared": _shared()}
+    if kernel_proof.of_claim(entry.id, entry.path):
+        manifest = digest.of_file(entry.path.parent / "coq.toml")
+        parts["coq"] = {"version": _coq(), "manifest": manifest, "sources": coq_build.sources_digest()}
+    return digest.of_json(parts)
+
+
+def _coq() -> str:
+    try:
+        return coq_build.version()
+    except EnvironmentProblem:
+        return "not installed"
 
 
 @once
@@ -77,7 +90,7 @@ def certify_claim(claim_id: str, cache: Path | None) -> tuple[dict[str, Any], bo
 
 def _settled(entry: registry.Entry) -> Settled:
     try:
-        return settle(registry.load(entry.id))
+        return settle(registry.load(entry.id), kernel_proof.of_claim(entry.id, entry.path))
     except Exception as problem:
         where = f"{entry.room}/{entry.path.parent.name}/{entry.path.name}"
         sentence = f"{entry.id} could not be settled: {where} raises {type(problem).__name__}: {problem}"

@@ -11,6 +11,7 @@ from verify.model import certificate
 from verify.model.claim import Settled
 from verify.model.evidence import Evidence
 from verify.model.judges import ask
+from verify.model.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,19 @@ def _claim(data: dict[str, Any]) -> Outcome:
                 faults += [fault] if fault else []
     faults += _derived(data, settled)
     note = f", {left} rest on the solvers' word" if left else ""
+    if settled.kernel:
+        fault, said = _kernel(settled.kernel)
+        faults += [fault] if fault else []
+        note += f"; {said}"
     return Outcome(f"{data['verdict']}, {again} obligations judged again{note}", tuple(faults))
+
+
+def _kernel(item: Evidence) -> tuple[str, str]:
+    """What is wrong with a kernel-checked proof, and what could be looked at: Coq may not be here."""
+    words = ask("verify.checkers", item.obligation)
+    if any(word.verdict is Verdict.UNDECIDED for word in words) or item.verdict is Verdict.UNDECIDED:
+        return "", f"Coq proof not checked again ({'; '.join(word.detail for word in words)})"
+    return _obligation(item) or "", "Coq proof checked again"
 
 
 def _derived(data: dict[str, Any], settled: Settled) -> list[str]:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from verify.cli.options import RESULTS, AsJson, Fresh, Results, cache_folder
+from verify.cli.options import RESULTS, AsJson, Fresh, Results
+from verify.model.environment import cache_folder
 from verify.model.verdict import Verdict, exit_code
 
 Target = Annotated[str, typer.Argument(help="package.module:function or path/to/file.py:function.")]

@@ -8,12 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from verify.cli.options import CORES, RESULTS, AsJson, Cores, Fresh, Results, cache_folder
+from verify.cli.options import CORES, RESULTS, AsJson, Cores, Fresh, Results
 from verify.model import certificate, registry
-from verify.model.errors import ClaimFileError
+from verify.model.environment import cache_folder
+from verify.model.errors import ClaimFileError, RequestError
 from verify.model.verdict import Verdict, exit_code
 
 Latex = Annotated[Path | None, typer.Option(help="Also write one LaTeX file per claim into this folder.")]
+Engine = Annotated[
+    str | None,
+    typer.Option(help="coq: check the kernel proofs alone, of both rooms, and show what they state."),
+]
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Claim ids; all when omitted.")]
 
 
@@ -24,13 +29,24 @@ def prove(
     jobs: Cores = CORES,
     fresh: Fresh = False,
     latex: Latex = None,
+    engine: Engine = None,
 ) -> int:
     """Re-derive theorems: every step of every derivation is checked by a machine.
 
     Without ids, all claims under derivations/. Each result is written as a certificate as soon as it is
     there. Example: attnproof prove gdn.exact-delta
     """
+    if engine is not None:
+        return _engine_alone(engine, ids)
     return _settle("derivations", ids, results, json_output, jobs, fresh, latex)
+
+
+def _engine_alone(engine: str, ids: list[str] | None) -> int:
+    if engine != "coq":
+        raise RequestError(f"--engine knows coq only, not {engine!r}; without it every engine is asked")
+    from verify.cli import kernel
+
+    return kernel.check(ids)
 
 
 def refute(
@@ -112,7 +128,12 @@ def _line(data: dict[str, Any], cached: bool, width: int) -> str:
 def _total(made: list[dict[str, Any]], results: Path, seconds: float) -> str:
     words = [data["verdict"] for data in made]
     counts = ", ".join(f"{words.count(word)} {word}" for word in Verdict if word in words)
-    return f"{len(made)} claims in {seconds:.1f} s: {counts}. Certificates: {results / 'claims'}"
+    total = f"{len(made)} claims in {seconds:.1f} s: {counts}. Certificates: {results / 'claims'}"
+    unasked = [data for data in made if "kernel" in data and data["kernel"]["verdict"] == Verdict.UNDECIDED]
+    if unasked:
+        why = unasked[0]["kernel"]["checks"][0]["detail"]
+        total += f"\n{len(unasked)} claims not kernel-checked: {why}"
+    return total
 
 
 def _summary(data: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from verify.cli.options import AsJson, cache_folder
+from verify.cli.options import AsJson
 from verify.model import environment, registry
+from verify.model.environment import cache_folder
 
 
 def list_claims(json_output: AsJson = False) -> int:

@@ -3,11 +3,12 @@
 import json
 import os
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from verify.model import digest
-from verify.model.claim import Assumption, Claim, Settled, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Settled, Status, Variable
 from verify.model.errors import ResultFileError
 from verify.model.evidence import Check, Evidence, MutantOutcome, Obligation, Part, SettledPart
 from verify.model.verdict import Verdict
@@ -36,6 +37,8 @@ def of_claim(settled: Settled, room: str, source_sha256: str, environment: dict[
         environment: versions, platform, commit and seed.
     """
     claim = settled.claim
+    record = {"counterexample": _record(claim.counterexample)} if claim.counterexample else {}
+    kernel = {"kernel": _evidence(settled.kernel)} if settled.kernel else {}
     return {
         "format": CLAIM_FORMAT,
         "version": VERSION,
@@ -44,6 +47,7 @@ def of_claim(settled: Settled, room: str, source_sha256: str, environment: dict[
         "title": claim.title,
         "statement": claim.statement,
         "remark": claim.remark,
+        **record,
         "source": claim.source,
         "status": str(claim.status),
         "scope": claim.scope,
@@ -53,6 +57,7 @@ def of_claim(settled: Settled, room: str, source_sha256: str, environment: dict[
         "reached": settled.reached,
         "verdict": str(settled.verdict),
         "parts": [_part(part) for part in settled.parts],
+        **kernel,
         "mutants": [
             {
                 "name": item.name,
@@ -66,6 +71,11 @@ def of_claim(settled: Settled, room: str, source_sha256: str, environment: dict[
         "source_sha256": source_sha256,
         "environment": environment,
     }
+
+
+def _record(counterexample: Counterexample) -> dict[str, Any]:
+    fields = asdict(counterexample)
+    return {**fields, "witness": list(fields["witness"]), "repaired_by": list(fields["repaired_by"])}
 
 
 def _part(settled: SettledPart) -> dict[str, Any]:
@@ -150,32 +160,33 @@ def settled(data: dict[str, Any]) -> Settled:
         parts=lambda: (),
         mutants=(),
         remark=data["remark"],
+        counterexample=_counterexample(data["counterexample"]) if "counterexample" in data else None,
     )
     parts = tuple(_settled_part(part) for part in data["parts"])
     mutants = tuple(
         MutantOutcome(item["name"], item["description"], Verdict(item["verdict"]), item["detail"])
         for item in data["mutants"]
     )
-    return Settled(claim, parts, mutants)
+    return Settled(claim, parts, mutants, _settled_evidence(data["kernel"]) if "kernel" in data else None)
+
+
+def _counterexample(data: dict[str, Any]) -> Counterexample:
+    tuples = {name: tuple(data[name]) for name in ("witness", "repaired_by")}
+    return Counterexample(**{**data, **tuples})
 
 
 def _settled_part(data: dict[str, Any]) -> SettledPart:
-    evidence = tuple(
-        Evidence(
-            Obligation(
-                item["kind"],
-                item["label"],
-                item["strength"],
-                item["data"],
-                Verdict(item["best"]),
-                item["sizes"],
-            ),
-            tuple(
-                Check(check["by"], check["role"], Verdict(check["verdict"]), check["detail"])
-                for check in item["checks"]
-            ),
-        )
-        for item in data["evidence"]
-    )
+    evidence = tuple(_settled_evidence(item) for item in data["evidence"])
     obligations = tuple(item.obligation for item in evidence)
     return SettledPart(Part(data["statement"], obligations, data["refutes"]), evidence)
+
+
+def _settled_evidence(item: dict[str, Any]) -> Evidence:
+    obligation = Obligation(
+        item["kind"], item["label"], item["strength"], item["data"], Verdict(item["best"]), item["sizes"]
+    )
+    checks = tuple(
+        Check(check["by"], check["role"], Verdict(check["verdict"]), check["detail"])
+        for check in item["checks"]
+    )
+    return Evidence(obligation, checks)

@@ -1,6 +1,7 @@
 """Where a result was made: versions, platform and commit, for certificates."""
 
 import importlib.metadata
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -50,3 +51,17 @@ def _commit() -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return found.stdout.strip() or None
+
+
+def cache_folder() -> Path:
+    """Where earlier results are kept: ``ATTNPROOF_CACHE``, or ``attnproof`` in the user's cache folder."""
+    given = os.environ.get("ATTNPROOF_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "attnproof"
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
