@@ -4,6 +4,7 @@
     Coq's [ln] is 0 at arguments that are not positive, so [a i * ln (a i)] is 0 at [a i = 0],
     which is the usual 0 ln 0 = 0. *)
 Require Import Reals.
+From Coquelicot Require Import Coquelicot.
 From Attnproof.derivations Require Import vocabulary.
 Open Scope R_scope.
 
@@ -41,3 +42,37 @@ Definition dilution : Prop :=
   forall n s m M, (0 < n)%nat -> (forall i, (i < n)%nat -> m <= s i <= M) ->
     forall j, (j < n)%nat ->
       exp (- (M - m)) / INR n <= weight n 1 s j <= exp (M - m) / INR n.
+
+(** softmax.lse-gradient, with phi = tau LSE: gradient p, Hessian (diag p - p p^T)/tau, positive
+    semidefinite and zero on constant vectors only; phi and tau sum a ln a are conjugate on the simplex;
+    the Bregman divergence of phi is tau KL. [changed s j x] is s with entry j replaced by x. *)
+Definition changed (s : nat -> R) (j : nat) (x : R) (i : nat) : R := if Nat.eq_dec i j then x else s i.
+Definition delta (i j : nat) : R := if Nat.eq_dec i j then 1 else 0.
+Definition hessian (n : nat) (tau : R) (s : nat -> R) (i j : nat) : R :=
+  / tau * (weight n tau s i * (delta i j - weight n tau s j)).
+Definition lse_gradient : Prop :=
+  forall n tau s, (0 < n)%nat -> 0 < tau ->
+    (forall j, (j < n)%nat ->
+      is_derive (fun x => tau * lse n tau (changed s j x)) (s j) (weight n tau s j)) /\
+    (forall i j, (i < n)%nat -> (j < n)%nat ->
+      is_derive (fun x => weight n tau (changed s j x) i) (s j) (hessian n tau s i j)) /\
+    (forall x, 0 <= rsum n (fun i => rsum n (fun j => x i * hessian n tau s i j * x j))) /\
+    (forall x, rsum n (fun i => rsum n (fun j => x i * hessian n tau s i j * x j)) = 0 <->
+      exists c, forall i, (i < n)%nat -> x i = c) /\
+    (forall a, on_simplex n a ->
+      rsum n (fun j => a j * s j) - tau * rsum n (fun j => a j * ln (a j)) <= tau * lse n tau s) /\
+    rsum n (fun j => weight n tau s j * s j)
+      - tau * rsum n (fun j => weight n tau s j * ln (weight n tau s j)) = tau * lse n tau s /\
+    (forall t, tau * lse n tau t - tau * lse n tau s - rsum n (fun j => weight n tau s j * (t j - s j))
+      = tau * divergence n (weight n tau s) (weight n tau t)).
+
+(** softmax.backprop-baseline: for a loss with the gradient g in the weights, the gradient in the scores
+    is the advantage over the mean, and sums to 0. The loss is taken to first order, sum g_i p_i. *)
+Definition backprop_baseline : Prop :=
+  forall n tau s g, (0 < n)%nat -> 0 < tau ->
+    let p := weight n tau s in
+    let mean := rsum n (fun i => p i * g i) in
+    (forall j, (j < n)%nat ->
+      is_derive (fun x => rsum n (fun i => g i * weight n tau (changed s j x) i)) (s j)
+        (p j / tau * (g j - mean))) /\
+    rsum n (fun j => p j / tau * (g j - mean)) = 0.
