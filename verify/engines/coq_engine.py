@@ -36,7 +36,7 @@ def build() -> tuple[str, Path]:
         if stamp.exists() and (done := stamp.read_text(encoding="utf-8")).startswith(digest):
             return done.partition("\n")[2], place
         names = _copy_sources(place)
-        (place / "_CoqProject").write_text("\n".join(["-Q . Attnproof", *names, ""]), encoding="utf-8")
+        (place / "_CoqProject").write_text("\n".join(["-Q . Attnproof", "-arg -w -arg none", *names, ""]), encoding="utf-8")
         coq_build.run("coq_makefile", "-f", "_CoqProject", "-o", "Makefile", cwd=place)
         said = coq_build.run("make", "-k", f"-j{processors()}", cwd=place)
         text = said.stdout + said.stderr
