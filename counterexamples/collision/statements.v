@@ -2,6 +2,27 @@
 
     Row t of Phi (T x m) holds the features of token t, row t of v (T x V) its values; the state of linear
     attention is Phi^T v, its normaliser Phi^T 1 does not contain the values. *)
+Require Import Reals.
+From Attnproof.derivations Require Import vocabulary.
+
+(** collision.visible: [key j] is a vector of width K. Among the tokens with z_j not 0 let m have a longest
+    key. Every other such token trails it, k'.k' - k'.k_j > 0, and from the stated lambda on the query
+    lambda k' sees z. So some query does, whenever the keys are distinct and z is not 0. *)
+Definition seen (n K : nat) (key : nat -> nat -> R) (z : nat -> R) (lambda : R) (m : nat) : R :=
+  rsum n (fun j => z j * exp (lambda * dot K (key m) (key j)))%R.
+Definition visible : Prop :=
+  forall n K key z m, (m < n)%nat -> z m <> 0%R ->
+    (forall i j, (i < n)%nat -> (j < n)%nat -> i <> j -> exists c, (c < K)%nat /\ key i c <> key j c) ->
+    (forall j, (j < n)%nat -> z j <> 0%R -> (dot K (key j) (key j) <= dot K (key m) (key m))%R) ->
+    let lead j := (dot K (key m) (key m) - dot K (key m) (key j))%R in
+    let rest := rsum n (fun j => if Nat.eq_dec j m then 0%R else Rabs (z j)) in
+    (forall j, (j < n)%nat -> j <> m -> z j <> 0%R -> (0 < lead j)%R) /\
+    (forall delta lambda, (0 < delta)%R -> (0 <= lambda)%R ->
+      (forall j, (j < n)%nat -> j <> m -> z j <> 0%R -> (delta <= lead j)%R) ->
+      (rest = 0 \/ ln (rest / Rabs (z m)) < lambda * delta)%R -> seen n K key z lambda m <> 0%R) /\
+    (exists lambda, (0 <= lambda)%R /\ seen n K key z lambda m <> 0%R).
+
+(** From here on over any field, with matrices of mathcomp. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.
 Unset Strict Implicit.

@@ -1,4 +1,18 @@
 (** What is proved about the ranks of attention matrices, to be read against the claims. *)
+Require Import Reals.
+From Attnproof.derivations Require Import vocabulary.
+
+(** rank.exponential-full: for distinct reals q_i and distinct reals k_j, n of each, the matrix e^(q_i k_j)
+    sends no column but 0 to 0: it has rank n. For k_j = j its entry (i, j) is the power j of e^(q_i). *)
+Definition distinct (n : nat) (x : nat -> R) : Prop :=
+  forall i j, (i < n)%nat -> (j < n)%nat -> i <> j -> x i <> x j.
+Definition exponential_full : Prop :=
+  (forall n q k c, distinct n q -> distinct n k ->
+    (forall i, (i < n)%nat -> rsum n (fun j => c j * exp (q i * k j))%R = 0%R) ->
+    forall j, (j < n)%nat -> c j = 0%R) /\
+  (forall x j, exp (x * INR j) = (exp x ^ j))%R.
+
+(** From here on over any field, with matrices of mathcomp. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.
 Unset Strict Implicit.

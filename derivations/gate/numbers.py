@@ -11,9 +11,12 @@ from verify.model.evidence import Obligation, Part
 gate = Symbol("a")
 
 
-def _bounds(label: str, term: Expr, value: str, above: str = "", below: str = "") -> Obligation:
+def _bounds(
+    label: str, term: Expr, value: str, above: str = "", below: str = "", printed: str = ""
+) -> Obligation:
     data: dict[str, Any] = {"term": tree(term), "values": {"a": value}}
-    data |= {side: bound for side, bound in (("above", above), ("below", below)) if bound}
+    stated = (("above", above), ("below", below), ("printed", printed))
+    data |= {name: text for name, text in stated if text}
     return Obligation("inequality", label, "B", data)
 
 
@@ -26,18 +29,27 @@ def parts() -> tuple[Part, ...]:
     return (
         Part(
             r"$0.98^{10}=0.817\dots$",
-            (_bounds("0.98 to the power 10", gate**10, "49/50", "817/1000", "818/1000"),),
+            (_bounds("0.98 to the power 10", gate**10, "49/50", "817/1000", "818/1000", "0.817…"),),
         ),
         Part(
             r"$0.99^{1000}<10^{-4}$; it is $4.3\dots\cdot10^{-5}$.",
-            (_bounds("0.99 to the power 1000", gate**1000, "99/100", "43/1000000", "44/1000000"),),
+            (
+                _bounds(
+                    "0.99 to the power 1000", gate**1000, "99/100", "43/1000000", "44/1000000", "< 0.0001"
+                ),
+            ),
         ),
         Part(
             r"At $0.99$ one per cent is reached after $\ln0.01/\ln0.99=458.2\dots$ tokens: 458 tokens leave"
             r" $1.002\dots\%$, 459 are the first to leave less than $1\%$.",
             (
                 _bounds(
-                    "the number of tokens", -log(Integer(100)) / log(gate), "99/100", "4582/10", "4583/10"
+                    "the number of tokens",
+                    -log(Integer(100)) / log(gate),
+                    "99/100",
+                    "4582/10",
+                    "4583/10",
+                    "458",
                 ),
                 _tokens(458, above="1002/100000", below="1003/100000"),
                 _tokens(458, above="1/100"),

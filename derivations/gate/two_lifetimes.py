@@ -8,6 +8,7 @@ one demand leaves at least n − K of n demands over.
 from sympy import Expr, IndexedBase, Integer, Sum, symbols
 
 from verify.derive import Chain, Definition, Hypothesis, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
@@ -59,6 +60,22 @@ def _rest() -> Expr:
     return Sum(free[c], (c, 1, K))
 
 
+def _signs() -> tuple[Obligation, Obligation, Obligation]:
+    """Each demand times the other lifetime; literals 0 and 1 are L₁ > 0 and L₂ > 0."""
+    needed = (term(7), term(1, 4), term(0, 5))
+    enough = (
+        (term(1, 6), term(4), term(5, times="l1")),
+        (term(6), term(5, times="(- 1.0)")),
+        (term(1, 6), term(3), term(5, times="(- 1.0)")),
+    )
+    never = (term(5), term(6), term(7), term(4, times="(- x)"))
+    return (
+        contradiction(_necessary(), needed),
+        contradiction(_sufficient("lnb"), *enough),
+        contradiction(_equal_times("<"), never),
+    )
+
+
 def parts() -> tuple[Part, ...]:
     """Both directions, equal times, and counting."""
     return (
@@ -67,10 +84,10 @@ def parts() -> tuple[Part, ...]:
             r" $L_1\ln\gamma\ge\ln a$"
             r" and $L_2\ln\gamma\le\ln b$, exists only if $\ln a/L_1\le\ln b/L_2$, that is"
             r" $a^{1/L_1}\le b^{1/L_2}$.",
-            (_necessary(),),
+            (_necessary(), _signs()[0]),
         ),
-        Part(r"Then $\gamma=b^{1/L_2}$ is such a gate.", (_sufficient("lnb"),)),
-        Part(r"For $L_1=L_2$ and $b<a$ there is none.", (_equal_times("<"),)),
+        Part(r"Then $\gamma=b^{1/L_2}$ is such a gate.", (_sufficient("lnb"), _signs()[1])),
+        Part(r"For $L_1=L_2$ and $b<a$ there is none.", (_equal_times("<"), _signs()[2])),
         Part(
             r"If no channel serves two of $n$ demands and all are served, then $n\le K$: more than $K$"
             r" demands that are"

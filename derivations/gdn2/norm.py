@@ -8,6 +8,7 @@ It vanishes at x = σj − k, so σ is the norm.
 from sympy import Expr, IndexedBase, Integer, Sum, symbols
 
 from verify.derive import Chain, Definition, Hypothesis, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
@@ -105,6 +106,33 @@ def _query(label: str, *conditions: str, expect: str = "unsat") -> Obligation:
 def _above_one(overlap: str) -> Obligation:
     label = "the larger root exceeds 1"
     return _query(label, "(> eta 0.0)", f"(< c {overlap})", "(>= c (- 1.0))", "(<= sigma 1.0)")
+
+
+def _equal_vectors() -> Obligation:
+    return _query(
+        "c = 1: the larger root is the larger of 1 and η − 1",
+        "(= c 1.0)",
+        "(not (= sigma (ite (> (- eta 1.0) 1.0) (- eta 1.0) 1.0)))",
+    )
+
+
+def _signs_above_one() -> Obligation:
+    """η(1 − c) + (1 − σ)² + (1 − σ)(2σ − η) is minus the equation of σ."""
+    return contradiction(_above_one("1.0"), (term(2, 3), term(5, 5), term(0, 5), term(1)))
+
+
+def _signs_equal_vectors() -> Obligation:
+    """At c = 1 the equation is uz = 0 with u = σ − 1, z = σ + 1 − η, and 2σ − η is 2u + 2 − η and 2z + η − 2."""
+    z = "(+ (- sigma eta) 1.0)"
+    uz = f"(* (- sigma 1.0) {z})"
+    large = (
+        term(3, 4, 4),
+        term(0, 4, 4),
+        term(1, times=f"(- (* 2.0 {z}))"),
+        term(2, times=f"(* 2.0 eta {z})"),
+    )
+    small = (term(4, 4, 4, 4), term(0, 3, 4, 4), term(1, times=f"(- {uz})"), term(2, times=f"(* eta {uz})"))
+    return contradiction(_equal_vectors(), large, small)
 
 
 def parts() -> tuple[Part, ...]:

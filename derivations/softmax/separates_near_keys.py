@@ -9,6 +9,7 @@ from typing import Any
 from sympy import Expr, Integer, Symbol, exp, log, symbols
 
 from verify.derive import Chain, Definition, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.derive.tree import tree
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
@@ -54,6 +55,12 @@ def _needed(above: str, below: str) -> Obligation:
     return Obligation("inequality", "λ for weight 0.99 at ρ = 0.99", "B", data)
 
 
+def _signs_monotone() -> Obligation:
+    """Both sides of the equivalence are one polynomial."""
+    case = (term(3), term(4))
+    return contradiction(_monotone("(- 1.0 eps)"), case, case)
+
+
 def parts() -> tuple[Part, ...]:
     """The weight, the threshold, the monotone dependence, a figure."""
     return (
@@ -67,7 +74,7 @@ def parts() -> tuple[Part, ...]:
             r" $\lambda\ge\ln((1-\varepsilon)/\varepsilon)/(1-\rho)$; at equality it is $1-\varepsilon$. So"
             r" it tends to 1 as"
             r" $\lambda\to\infty$, for every $\rho<1$.",
-            (_monotone("(- 1.0 eps)"), _threshold(kept)),
+            (_monotone("(- 1.0 eps)"), _signs_monotone(), _threshold(kept)),
         ),
         Part(
             r"At $\rho=0.99$ the weight $0.99$ takes $\lambda=100\ln99=459.5\dots$",

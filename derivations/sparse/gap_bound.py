@@ -14,7 +14,7 @@ from verify.derive.tree import tree
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
-gap, step = symbols("Delta u")
+gap, step, spared = symbols("Delta u h_u")
 s = IndexedBase("s")
 top = exp(s[n])
 others = Sum(exp(s[j]), (j, m + 1, n - 1))
@@ -63,6 +63,18 @@ def _at_least() -> Obligation:
     return chain.drop("drop the second summand", exp(step) / (1 + weight), spare).obligation()
 
 
+def _at_most(share: Expr | int = 1) -> Obligation:
+    """e^u minus the factor is (e^u − 1)·b, with e^u − 1 = e^u·h_u."""
+    named = Definition("saved by u", spared, 1 - exp(-step))
+    setting = Setting((named,), nonnegative=(spared,), order=CUT, instances=SIZES)
+    weight = m * exp(-gap)
+    closed = share * (exp(step) + weight) / (1 + weight)
+    rest = exp(step) * spared * weight / (1 + weight)
+    chain = Chain("it shrinks at most by e^u", setting, exp(step))
+    chain = chain.unfold("what the bound takes off", closed + rest, "saved by u")
+    return chain.drop("e^u is at least 1", closed, rest).obligation()
+
+
 def _number(tokens: int, size: int, low: str, high: str) -> Obligation:
     data = {
         "term": tree(_bound(0)),
@@ -88,8 +100,9 @@ def parts() -> tuple[Part, ...]:
         Part(
             r"A gap larger by $u$ divides the bound $b$ by exactly"
             r" $(e^u+me^{-\Delta})/(1+me^{-\Delta})=1+(e^u-1)(1-b)$, which is at least"
-            r" $e^u/(1+me^{-\Delta})$; for $u=1$ it is below $e$.",
-            (_rate(1 + (exp(step) - 1) * (1 - _bound(0))), _at_least()),
+            r" $e^u/(1+me^{-\Delta})$; for $u\ge0$ it is at most $e^u$ (as $1-e^{-u}\ge0$), so at most $e$"
+            r" for $u=1$.",
+            (_rate(1 + (exp(step) - 1) * (1 - _bound(0))), _at_least(), _at_most()),
         ),
         Part(
             r"For $m=10^5$ dropped tokens a gap of 20 leaves a mass of at most $2.062\cdot10^{-4}$, a gap of"
@@ -137,6 +150,7 @@ CLAIM = Claim(
             "the bound shrinking by e^u whatever m is",
             lambda: (_rate(exp(step)),),
         ),
+        Mutant("more than e^u", "the factor times 1 + b", lambda: (_at_most(1 + _bound(0)),)),
         Mutant(
             "too small", "the bound at a gap of 10 below 0.81", lambda: (_number(10**5, 10, "0", "81/100"),)
         ),

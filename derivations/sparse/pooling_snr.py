@@ -43,19 +43,21 @@ def _ratio(after: Expr) -> Obligation:
     return chain.rearrange("G cancels", after).obligation()
 
 
-def _between(label: str, term: Expr, tokens: int, low: str, high: str) -> Obligation:
+def _between(label: str, term: Expr, tokens: int, low: str, high: str, printed: str) -> Obligation:
     data = {"term": tree(term), "values": {"G": str(tokens)}, "above": low, "below": high}
+    data |= {"printed": printed} if printed else {}
     return Obligation("inequality", f"{label} at G = {tokens}", "B", data)
 
 
-def _decibels(tokens: int, low: str, high: str) -> Obligation:
-    return _between("10·log₁₀ 1/(G − 1)", -10 * log(G - 1) / log(Integer(10)), tokens, low, high)
+def _decibels(tokens: int, low: str, high: str, printed: str = "") -> Obligation:
+    term = -10 * log(G - 1) / log(Integer(10))
+    return _between("10·log₁₀ 1/(G − 1)", term, tokens, low, high, printed)
 
 
-def _square(tokens: int, low: str, high: str) -> Obligation:
+def _square(tokens: int, low: str, high: str, printed: str = "") -> Obligation:
     """low < 1/√(G − 1) < high, by squares."""
-    ends = (str(Rational(end) ** 2) for end in (low, high))
-    return _between("squared ratio 1/(G − 1)", 1 / (G - 1), tokens, *ends)
+    above, below = (str(Rational(end) ** 2) for end in (low, high))
+    return _between("squared ratio 1/(G − 1)", 1 / (G - 1), tokens, above, below, printed)
 
 
 def parts() -> tuple[Part, ...]:
@@ -75,11 +77,17 @@ def parts() -> tuple[Part, ...]:
         ),
         Part(
             r"At $G=4$ the ratio is $0.577$ and $-4.77$ dB.",
-            (_square(4, "5773/10000", "5774/10000"), _decibels(4, "-4772/1000", "-4771/1000")),
+            (
+                _square(4, "5773/10000", "5774/10000", "0.577²"),
+                _decibels(4, "-4772/1000", "-4771/1000", "-4.77"),
+            ),
         ),
         Part(
             r"At $G=128$ the ratio is $0.0887$ and $-21.04$ dB.",
-            (_square(128, "887/10000", "888/10000"), _decibels(128, "-21039/1000", "-21038/1000")),
+            (
+                _square(128, "8873/100000", "8874/100000", "0.0887²"),
+                _decibels(128, "-21039/1000", "-21038/1000", "-21.04"),
+            ),
         ),
     )
 

@@ -88,3 +88,16 @@ Definition kl_chain : Prop :=
     divergence n a p = divergence B A P
       + rsum B (fun b => A b * part n (fun j => Nat.eqb (block j) b)
           (fun j => a j / A b * (ln (a j / A b) - ln (p j / P b)))).
+
+(** sparse.bucket-threshold: tokens counted in buckets [b omega, (b+1) omega) of their scores, dropped below
+    bucket b0. For omega = ln 2 the powers are those of 2, so that the test is exact in integers. *)
+Definition count (n : nat) (bucket : nat -> nat) (b : nat) : R := INR (size n (fun j => Nat.eqb (bucket j) b)).
+Definition bucket_threshold : Prop :=
+  (forall n B b0 bucket omega s eps, (0 < n)%nat -> (b0 <= B)%nat -> 0 <= eps <= 1 ->
+    (forall j, (j < n)%nat -> (bucket j < B)%nat) ->
+    (forall j, (j < n)%nat -> INR (bucket j) * omega <= s j <= INR (S (bucket j)) * omega) ->
+    let U := rsum b0 (fun b => count n bucket b * exp (INR (S b) * omega)) in
+    let L := rsum B (fun b => if Nat.leb b0 b then count n bucket b * exp (INR b * omega) else 0) in
+    (1 - eps) * U <= eps * L ->
+    part n (fun j => Nat.ltb (bucket j) b0) (weight n 1 s) <= eps) /\
+  (forall b, exp (INR b * ln 2) = 2 ^ b).
