@@ -1,20 +1,8 @@
-"""Two tokens against two are enough to collide in a one-feature normalised state.
-
-The statement that fails: {(1, 0), (0, 1)} and {(½, ½), (½, ½)}, pairs (key, value), have one state (Σkv, Σk).
-
-Why one would believe it: both have the same total key 1 and the same mean value ½.
-
-The catch: the state does not hold the mean of the values but Σkv, and that is 0 for the first and ½ for the
-second.
-
-The repair: {(0, 0), (2, 1)} and {(1, 0), (1, 2)} do collide, in (2, 2). The smallest pair of equally many
-tokens is smaller still: {(0, 0), (1, 1)} and {(0, 1), (1, 1)}, since a token with key 0 leaves no trace in
-the state but keeps a weight in softmax. With keys that are not 0 none of equally many tokens is smaller than
-{(1, 0), (2, 1)} and {(1, 2), (2, 0)}. Without the equal count there is {(1, 1)} against {(0, 0), (1, 1)}.
-"""
+"""Two tokens against two are enough to collide in a one-feature normalised state."""
 
 from counterexamples._smt import query
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.derive.contradiction import contradiction, term
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 History = tuple[tuple[str, str], ...]
@@ -81,6 +69,25 @@ def _keys_of_one(top: int) -> Obligation:
     return query(label, "QF_NIA", declared + values + state + differ, expect)
 
 
+def _signs_one_token() -> Obligation:
+    """k(v − v₂) = (kv − k₂v₂) − v₂(k − k₂)."""
+    product = "(* k (- v v2))"
+    case = (term(2, 2, 3, 3), term(0, times=f"(- {product})"), term(1, times=f"(* v2 {product})"))
+    return contradiction(_one_token(nonzero=True), case)
+
+
+def _signs_keys_of_one() -> Obligation:
+    """d² = d·(difference of the states) up to products of values times key − 1, where d is that of the sums.
+
+    Literals 2n and 2n + 1 are key n − 1 ≥ 0 and 1 − key n ≥ 0, literals 8, 10, 12, 14 the values' own signs.
+    """
+    case = [term(18, 18), term(17, times="(- (- (+ a1 a2) (+ b1 b2)))")]
+    for n, one in enumerate((1, 1, -1, -1)):
+        for m, other in enumerate((1, 1, -1, -1)):
+            case.append(term(2 * n + int(one * other < 0), 8 + 2 * n, 8 + 2 * m))
+    return contradiction(_keys_of_one(1), case)
+
+
 def parts() -> tuple[Part, ...]:
     """The printed pair, one that collides, and the smallest ones."""
     first, second = PRINTED
@@ -105,13 +112,13 @@ def parts() -> tuple[Part, ...]:
             r" $\sigma(q)$ and 1. No two histories of equally many tokens, in natural numbers, are smaller:"
             r" one token is determined by its state when the normaliser is not 0, and with all entries 0"
             r" there is nothing to differ.",
-            (_collide(SMALLEST, "0", "1/2"), _one_token(nonzero=True)),
+            (_collide(SMALLEST, "0", "1/2"), _one_token(nonzero=True), _signs_one_token()),
         ),
         Part(
             r"With keys that are not 0 and equally many tokens none is smaller than $\{(1,0),(2,1)\}$ and"
             r" $\{(1,2),(2,0)\}$, state $(2,3)$: with entries at most 1 all keys are 1 and equal states mean"
             r" equal softmax outputs.",
-            (_collide(SMALLEST_NONZERO, "0", "1/2"), _keys_of_one(1), _keys_of_one(2)),
+            (_collide(SMALLEST_NONZERO, "0", "1/2"), _keys_of_one(1), _signs_keys_of_one(), _keys_of_one(2)),
         ),
     )
 
@@ -155,4 +162,39 @@ CLAIM = Claim(
     ),
     remark="A key of 0 is no oversight of the witness: it is how a linear state forgets that a token was"
     " there.",
+    counterexample=Counterexample(
+        fails=(
+            r"$\{(1,0),(0,1)\}$ and $\{(\frac12,\frac12),(\frac12,\frac12)\}$, pairs (key, value), "
+            r"have one state $(\sum kv,\sum k)$."
+        ),
+        believed=r"Both have the same total key 1 and the same mean value $\frac12$.",
+        catch=(
+            r"The state does not hold the mean of the values but $\sum kv$, and that is 0 for the "
+            r"first and $\frac12$ for the second."
+        ),
+        gap=(
+            r"The printed states are $\frac12$ apart, exactly. The pairs that do collide have softmax "
+            r"outputs exactly $\frac12$ apart at $q=0$."
+        ),
+        witness=(
+            "Σkv of the first history",
+            "Σkv of the second history",
+            "{(0, 0), (1, 1)} and {(0, 1), (1, 1)} at q = 0",
+            "{(1, 0), (2, 1)} and {(1, 2), (2, 0)} at q = 0",
+        ),
+        smallest=(
+            "Proved for equally many tokens in natural numbers: one token is determined by its state "
+            "(both solvers, all integers), and with entries all 0 there is nothing to differ. With "
+            "keys that are not 0, entries up to 1 never collide (both solvers). The search goes "
+            "through all pairs of histories in that order. Without the equal count there is {(1, 1)} "
+            "against {(0, 0), (1, 1)}."
+        ),
+        repair=(
+            r"$\{(0,0),(2,1)\}$ and $\{(1,0),(1,2)\}$ do collide, in $(2,2)$; smaller still are "
+            r"$\{(0,0),(1,1)\}$ and $\{(0,1),(1,1)\}$, since a token with key 0 leaves no trace in "
+            "the state but keeps a weight in softmax. For any features see the null space."
+        ),
+        repaired_by=("collision.bilinear", "collision.nullspace"),
+        search="counterexamples.collision._search:smallest",
+    ),
 )

@@ -1,22 +1,9 @@
-"""More tokens than features: a fixed state merges histories that softmax tells apart.
-
-The statement that fails: with good features a fixed state (Σφ(k)vᵀ, Σφ(k)) keeps what softmax attention
-needs.
-
-Why one would believe it: φ(q)·φ(k) can approximate e^{q·k} as closely as one likes, and the state collects
-every token.
-
-The catch: the T×m feature matrix Φ has more rows than columns, so Φᵀz = 0 for some z ≠ 0. Adding z wᵀ to the
-values changes neither the state nor the normaliser, whatever the feature map, for every w and every value
-width; the softmax output moves by (a(q)·z)w.
-
-The repair: there is none at fixed width; only more features than tokens, or a cache.
-"""
+"""More tokens than features: a fixed state merges histories that softmax tells apart."""
 
 from sympy import Expr, IndexedBase, Sum, symbols
 
 from verify.derive import Chain, Definition, Hypothesis, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 T, m, t, l_, c = symbols("T m t l c", integer=True, positive=True)
@@ -155,4 +142,35 @@ CLAIM = Claim(
     ),
     remark="The approximation of e^{q·k} can be excellent at every single token; the collision uses exact"
     " cancellation between tokens, and z may have large entries when the features are good.",
+    counterexample=Counterexample(
+        fails=(
+            r"With good features a fixed state $(\sum\phi(k)v^\top,\sum\phi(k))$ keeps what softmax "
+            "attention needs."
+        ),
+        believed=(
+            r"$\phi(q)\cdot\phi(k)$ can approximate $e^{q\cdot k}$ as closely as one likes, and the "
+            "state collects every token."
+        ),
+        catch=(
+            r"The $T\times m$ feature matrix $\Phi$ has more rows than columns, so $\Phi^\top z=0$ "
+            r"for some $z\ne0$. Adding $zw^\top$ to the values changes neither the state nor the "
+            "normaliser, whatever the feature map, for every $w$ and every value width."
+        ),
+        gap=r"$(a(q)\cdot z)\,w$; for the witness more than $\frac14$, enclosed as 0.265815.",
+        witness=(
+            "three tokens, features φ(k) = (1, k), z = (1, −2, 1): one state, softmax outputs 1/4 apart",
+        ),
+        smallest=(
+            "For the features (1, k) three tokens are the fewest: two distinct keys have independent "
+            "features. The search takes the first whole query that sees the collision (at 0 all "
+            "weights agree and a·z = 0). With one feature two tokens are enough "
+            "(collision.bilinear)."
+        ),
+        repair=(
+            "None at fixed width: only more features than tokens, or memory that grows with the "
+            "history, such as a cache or a later layer that still sees the tokens."
+        ),
+        repaired_by=("state.hybrid-repair", "memory.index-bound"),
+        search="counterexamples.collision._search:null_space",
+    ),
 )

@@ -1,21 +1,9 @@
-"""Wider values do not separate what a fixed state has merged.
-
-The statement that fails: a collision of two histories with scalar values disappears once values have more
-coordinates, since the state K×V grows with V.
-
-Why one would believe it: the state has m·V numbers, and V can be as large as one likes.
-
-The catch: the values' coordinates never mix. Each column of the state sees its own coordinate of the values,
-and a scalar collision placed in any direction u of the value space is a collision of histories with values
-of width V.
-
-The repair: it is the number of tokens against the number of features m that counts, not V.
-"""
+"""Wider values do not separate what a fixed state has merged."""
 
 from sympy import Expr, IndexedBase, Sum, symbols
 
 from verify.derive import Chain, Definition, Hypothesis, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 t, T, c, l_ = symbols("t T c l")
@@ -121,4 +109,27 @@ CLAIM = Claim(
         ),
     ),
     remark="Width buys capacity per token, not for more tokens.",
+    counterexample=Counterexample(
+        fails=(
+            "A collision of two histories with scalar values disappears once values have more "
+            r"coordinates, since the state $K\times V$ grows with $V$."
+        ),
+        believed=r"The state has $m\cdot V$ numbers, and $V$ can be as large as one likes.",
+        catch=(
+            "The values' coordinates never mix. Each column of the state sees its own coordinate of "
+            "the values, and a scalar collision placed in any direction $u$ of the value space is a "
+            "collision of histories with values of width $V$."
+        ),
+        gap=(
+            "The scalar gap times $u$, unchanged by the width: 0.265815 in the direction "
+            "$u=(1,0,-1)$ at $V=3$."
+        ),
+        witness=("three tokens with values of width 3, moved by (1, −2, 1) along u = (1, 0, −1)",),
+        smallest=(
+            "Made by hand from the collision of collision.nullspace: its keys and z, placed along u. "
+            "Three tokens are the fewest for its features; the width 3 is free."
+        ),
+        repair="It is the number of tokens against the number of features $m$ that counts, not $V$.",
+        repaired_by=("collision.nullspace", "state.dimension-wall"),
+    ),
 )

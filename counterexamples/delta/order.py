@@ -1,24 +1,11 @@
-"""The delta rule depends on the order of its writes.
-
-The statement that fails: two writes under one key with β = 0.98 leave exactly the last value; and two writes
-commute as soon as their keys are orthogonal or parallel.
-
-Why one would believe it: at β = 1 the last write does win exactly; and the erase factors I − βkkᵀ of parallel
-keys do commute, since they are functions of one matrix.
-
-The catch: at β = 0.98 the state is 0.98v₂ + 0.0196v₁: the second write keeps 0.02 of the 0.98v₁ it finds. And
-a write is an erase *and* an addition: with equal keys the factors commute but the writes do not, unless the
-values agree.
-
-The repair: the exact difference of the two orders, for every key and value width. With e = Sᵀk − v, the error
-each write sees, it is β₁β₂(k₁·k₂)(k₁e₂ᵀ − k₂e₁ᵀ).
-"""
+"""The delta rule depends on the order of its writes."""
 
 from sympy import Expr, IndexedBase, Rational, Sum, Symbol, symbols
 
 from counterexamples._smt import query
 from verify.derive import Chain, Definition, Hypothesis, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.derive.contradiction import contradiction, term
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 K, a, b, c, i, j, t, m = symbols("K a b c i j t m", integer=True, positive=True)
@@ -186,6 +173,7 @@ COMMUTE = """
 (assert (not (= (+ (* p1 q1) (* p2 q2)) 0.0)))
 """
 """Symmetric 2×2 factors A, C commute iff entry (1, 2) of AC and CA agrees; keys p, q not orthogonal."""
+NOT_PARALLEL = "(assert (not (= (- (* p1 q2) (* p2 q1)) 0.0)))\n"
 
 
 def _two_channels(body: str) -> Obligation:
@@ -196,12 +184,12 @@ def _two_channels(body: str) -> Obligation:
 def _same_key_two_orders(second_output: list[str]) -> tuple[Obligation, ...]:
     def run(order: tuple[int, int], output: list[str]) -> Obligation:
         values = (["1", "0"], ["0", "1"])
-        writes = [{"beta": "1/2", "key": ["3/5", "4/5"], "value": values[place]} for place in order]
-        data = {"writes": writes, "query": ["3/5", "4/5"], "output": output, "unit": True}
-        label = f"one key, β = 1/2, values in the order {order[0] + 1}, {order[1] + 1}"
+        writes = [{"beta": "1", "key": ["1"], "value": values[place]} for place in order]
+        data = {"writes": writes, "query": ["1"], "output": output, "unit": True}
+        label = f"key 1, β = 1, values in the order {order[0] + 1}, {order[1] + 1}"
         return Obligation("delta-read", label, "E", data)
 
-    return run((0, 1), ["1/4", "1/2"]), run((1, 0), second_output)
+    return run((0, 1), ["0", "1"]), run((1, 0), second_output)
 
 
 def _softmax_order(swapped: Expr) -> Obligation:
@@ -212,6 +200,20 @@ def _softmax_order(swapped: Expr) -> Obligation:
     joined = Sum(f[t], (t, 1, m)) + f[m + 1] + later
     chain = chain.split("token m joins its predecessors", joined, m, m - 1)
     return chain.split("token m + 1 follows", Sum(f[t], (t, 1, m + 1)) + later, m + 1, m).obligation()
+
+
+def _signs_last_write() -> Obligation:
+    """The state minus v₂ is (β − 1)(v₂ − βv₁)."""
+    factored = "(- (* (- beta 1.0) (- v2 (* beta v1))))"
+    case = (term(1, 1, 3, 3), term(2, times=factored))
+    return contradiction(_last_write_wins("(not (= beta 1.0))"), case)
+
+
+def _signs_two_channels() -> Obligation:
+    """The entry of the commutator is b₁b₂(p·q)(p₁q₂ − p₂q₁)."""
+    factored = "(- (* b1 b2 (+ (* p1 q1) (* p2 q2)) (- (* p1 q2) (* p2 q1))))"
+    case = (term(0, 0, 1, 1, 3, 3, 4, 4), term(2, times=factored))
+    return contradiction(_two_channels(NOT_PARALLEL), case)
 
 
 def parts() -> tuple[Part, ...]:
@@ -225,7 +227,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             r"$\beta=1$ is last-write-wins exactly, from any state; and from the zero state, for"
             r" $v_1\ne0$ and $v_2\ne\beta v_1$, no other $\beta$ is.",
-            (_last_write(1, v_2), _last_write_wins("(not (= beta 1.0))")),
+            (_last_write(1, v_2), _last_write_wins("(not (= beta 1.0))"), _signs_last_write()),
         ),
         Part(
             r"$\beta=0.98$ gives exactly the last write (printed).",
@@ -245,7 +247,7 @@ def parts() -> tuple[Part, ...]:
             r"Erase factors with $\beta_1\beta_2\ne0$ commute iff the keys are orthogonal or parallel:"
             r" otherwise every minor $k_{1a}k_{2b}-k_{2a}k_{1b}$ vanishes, so $k_1=(k_{1b}/k_{2b})k_2$ for"
             r" an entry $k_{2b}\ne0$.",
-            (_parallel(), _two_channels("(assert (not (= (- (* p1 q2) (* p2 q1)) 0.0)))\n")),
+            (_parallel(), _two_channels(NOT_PARALLEL), _signs_two_channels()),
         ),
         Part(
             r"Two full writes with errors $e_i=S^\top k_i-v_i$ differ, first after second minus second"
@@ -261,7 +263,7 @@ def parts() -> tuple[Part, ...]:
         ),
         Part(
             r"Two writes commute as soon as their keys are parallel (true of their erase factors only).",
-            _same_key_two_orders(["1/2", "1/4"]),
+            _same_key_two_orders(["1", "0"]),
             refutes=True,
         ),
         Part(
@@ -308,13 +310,48 @@ CLAIM = Claim(
             "no strength at all lets the last write win",
             lambda: (_last_write_wins("true"),),
         ),
-        Mutant("orders alike", "both orders giving one read", lambda: _same_key_two_orders(["1/4", "1/2"])),
+        Mutant("orders alike", "both orders giving one read", lambda: _same_key_two_orders(["0", "1"])),
         Mutant(
             "token counted twice",
             "the exchange that puts token m in both places",
             lambda: (_softmax_order(2 * f[m]),),
         ),
     ),
-    remark="Article A says that 0.98 gives exactly the last write. «Keys orthogonal or parallel» is right"
-    " for the erase factors; for the writes it needs the values too.",
+    remark="«Keys orthogonal or parallel» is right for the erase factors; the writes need the values too.",
+    counterexample=Counterexample(
+        fails=(
+            r"Two writes under one key with $\beta=0.98$ leave exactly the last value; and two writes "
+            "commute as soon as their keys are orthogonal or parallel."
+        ),
+        believed=(
+            r"At $\beta=1$ the last write does win exactly; and the erase factors $I-\beta kk^\top$ "
+            "of parallel keys do commute, since they are functions of one matrix."
+        ),
+        catch=(
+            r"At $\beta=0.98$ the state is $0.98v_2+0.0196v_1$: the second write keeps $0.02$ of the "
+            "$0.98v_1$ it finds. And a write is an erase and an addition: with equal keys the "
+            "factors commute but the writes do not, unless the values agree."
+        ),
+        gap=(
+            "Exactly $0.0196$ of the first value, where nothing was to be left; and for two orders "
+            r"under the key 1 at $\beta=1$, reads exactly $v_2-v_1$ apart."
+        ),
+        witness=(
+            "key 1 written twice at β = 49/50: the coefficients of v₁ and v₂ read back",
+            "key 1, β = 1, values in the order 1, 2",
+            "key 1, β = 1, values in the order 2, 1",
+        ),
+        smallest=(
+            "For the printed strength the scalar key 1 is the smallest there is. For two orders the "
+            "search goes up in key width and in the denominators of key and strength, and finds the "
+            "scalar key 1 at β = 1 first."
+        ),
+        repair=(
+            r"The exact difference of the two orders, for every key and value width. With $e=S^\top "
+            r"k-v$, the error each write sees, it is $\beta_1\beta_2(k_1\cdot "
+            r"k_2)(k_1e_2^\top-k_2e_1^\top)$."
+        ),
+        repaired_by=("delta.order",),
+        search="counterexamples.delta._search:two_orders",
+    ),
 )

@@ -1,23 +1,11 @@
-"""The delta rule overwrites near keys.
-
-The statement that fails: two writes under keys with k₁·k₂ = 0.99 leave a share of 0.98 of something readable.
-
-Why one would believe it: 0.99² = 0.9801 does occur, and a rule that «corrects only the error» sounds as if it
-left other keys alone.
-
-The catch: the second write erases along k₂ whatever the state answers there, and the state answers ρv₁.
-Reading k₁ afterwards gives (1 − ρ²)v₁ + ρv₂: at ρ = 0.99 a share of 0.0199 of the first value and 0.99 of the
-second. 0.98 is neither; it is ρ², the share that was lost.
-
-The repair: the closed form, for every key and value width, and softmax, which tells the two keys apart with a
-large enough query.
-"""
+"""The delta rule overwrites near keys."""
 
 from sympy import Expr, IndexedBase, Sum, Symbol, symbols
 
 from counterexamples._smt import query
 from verify.derive import Chain, Definition, Hypothesis, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.derive.contradiction import contradiction, term
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 K, V, i, j, c = symbols("K V i j c", integer=True, positive=True)
@@ -27,8 +15,8 @@ s1, s2, o = (IndexedBase(name) for name in ("S1", "S2", "o"))
 
 SIZES: tuple[dict[Symbol, int], ...] = ({K: 2, V: 2, c: 1}, {K: 3, V: 2, c: 2})
 
-UNIT_KEYS = [["1", "0", "0", "0", "0"], ["99/100", "13/100", "5/100", "2/100", "1/100"]]
-"""Two unit keys with k₁·k₂ = 99/100: 100² = 99² + 13² + 5² + 2² + 1², and four squares is the fewest."""
+UNIT_KEYS = [["1", "0", "0", "0", "0"], ["99/100", "14/100", "1/100", "1/100", "1/100"]]
+"""Two unit keys with k₁·k₂ = 99/100: 100² = 99² + 14² + 1² + 1² + 1², and four squares is the fewest."""
 
 
 def _writes() -> Setting:
@@ -85,7 +73,7 @@ def _error(total: Expr) -> Obligation:
     return chain.obligation()
 
 
-def _replay(first_share: str, second_share: str) -> Obligation:
+def _replay(first_share: str, second_share: str, printed: str = "") -> Obligation:
     return Obligation(
         "delta-read",
         "the two coefficients at ρ = 0.99, replayed on rational unit keys (K = 5, V = 2)",
@@ -98,6 +86,7 @@ def _replay(first_share: str, second_share: str) -> Obligation:
             "query": UNIT_KEYS[0],
             "output": [first_share, second_share],
             "unit": True,
+            **({"printed": printed} if printed else {}),
         },
     )
 
@@ -119,6 +108,20 @@ def _threshold() -> Obligation:
     return query("for ρ ≥ 0.787 the error exceeds the signal", "QF_NRA", body)
 
 
+def _signs_size() -> Obligation:
+    """(b − e)(b + e) has the sign of b² − 1.94069601 at b = 1.393 and b = 1.3931."""
+    below = (term(0, 2), term(2, times="1.393"), term(1), term(times="0.00024701"))
+    above = (term(0, 2), term(2, times="1.3931"), term(1, times="(- 1.0)"), term(times="0.0000316"))
+    return contradiction(_size_of_error("1.393", "1.3931"), below, above)
+
+
+def _signs_threshold() -> Obligation:
+    """r² + r⁴ − 1 in powers of r − 0.787, all of them with positive coefficients."""
+    coefficients = ("0.002986958161", "3.523773612", "4.716214", "3.148", "1.0")
+    powers = [term(*[0] * power, times=factor) for power, factor in enumerate(coefficients)]
+    return contradiction(_threshold(), (term(1), *powers))
+
+
 def parts() -> tuple[Part, ...]:
     """The closed form, its size, and the printed coefficient."""
     return (
@@ -132,11 +135,17 @@ def parts() -> tuple[Part, ...]:
             r"For orthogonal values of one norm the squared error is $(\rho^4+\rho^2)\|v_1\|^2$, so at"
             r" $\rho=0.99$ the error is $1.393$ times the signal, and it exceeds the signal from"
             r" $\rho=0.787$ on.",
-            (_error((rho**4 + rho**2) * n), _size_of_error("1.393", "1.3931"), _threshold()),
+            (
+                _error((rho**4 + rho**2) * n),
+                _size_of_error("1.393", "1.3931"),
+                _threshold(),
+                _signs_size(),
+                _signs_threshold(),
+            ),
         ),
         Part(
             r"At $\rho=0.99$ one of the two values is read with coefficient $0.98$ (printed).",
-            (_replay("199/10000", "99/100"),),
+            (_replay("199/10000", "99/100", "0.98"),),
             refutes=True,
         ),
     )
@@ -178,6 +187,32 @@ CLAIM = Claim(
             lambda: (_size_of_error("1.38", "1.39"),),
         ),
     ),
-    remark="The figure 0.98 is ρ² = 0.9801 at ρ = 0.99: the share of the first value that is lost, not a"
-    " coefficient of the read.",
+    counterexample=Counterexample(
+        fails=(
+            r"Two writes under keys with $k_1\cdot k_2=0.99$ leave a share of $0.98$ of something "
+            "readable."
+        ),
+        believed=(
+            "$0.99^2=0.9801$ does occur, and a rule that «corrects only the error» sounds as if it "
+            "left other keys alone."
+        ),
+        catch=(
+            "The second write erases along $k_2$ whatever the state answers there, and the state "
+            r"answers $\rho v_1$. Reading $k_1$ afterwards gives $(1-\rho^2)v_1+\rho v_2$. $0.98$ is "
+            r"neither coefficient; it is $\rho^2$, the share that was lost."
+        ),
+        gap=r"At $\rho=0.99$ the coefficients are exactly $0.0199$ and $0.99$; neither is $0.98$.",
+        witness=("the two coefficients at ρ = 0.99, replayed on rational unit keys (K = 5, V = 2)",),
+        smallest=(
+            "Rational unit keys with this overlap need five channels: 1 − ρ² = 199/10⁴, and 199 = "
+            "8·24 + 7 is no sum of three squares, of fractions neither (Legendre; Davenport and "
+            "Cassels). The search finds the four squares 14², 1², 1², 1²."
+        ),
+        repair=(
+            "The closed form, for every key and value width, and softmax, which tells the two keys "
+            "apart with a large enough query."
+        ),
+        repaired_by=("delta.overwrite", "delta.overwrite-general", "softmax.separates-near-keys"),
+        search="counterexamples.delta._search:unit_keys",
+    ),
 )

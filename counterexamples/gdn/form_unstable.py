@@ -1,16 +1,4 @@
-"""The GDN form of softmax is unstable for long keys: its transition leaves [−1, 1].
-
-The statement that fails: an expansion of softmax, whose output stays in the hull of the values, is as
-harmless as softmax; the erase term is the delta rule's, and the delta rule is a contraction.
-
-Why one would believe it: for unit keys it is true, and the decay 1 − 1/t looks like a safety margin.
-
-The catch: the erase strength is 1/t, not a gate, and κ_t is not a unit key. Along κ_t the transition is
-1 − (1 + ‖κ_t‖²)/t, below −1 as soon as ‖κ_t‖² > 2t − 1. The worst time is t = 3.
-
-The repair: keys with ‖k‖² ≤ 45/16 (sharp), or the substitute of gdn.least-squares-query. On bounded data the
-growth ends by itself once t ≥ 2·max‖k‖²: it is transient, however large, and no divergence.
-"""
+"""The GDN form of softmax is unstable for long keys: its transition leaves [−1, 1]."""
 
 from fractions import Fraction
 from typing import Any
@@ -22,7 +10,7 @@ from counterexamples.gdn._construct import EXACT, bounded, history, states
 from counterexamples.gdn._settling import later, moved, n, norm, radius, square, vector
 from counterexamples.gdn._symbols import SIZES, K, c, dot, e, i, j, k, kappa, t
 from verify.derive import Chain, Definition, Hypothesis, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 x, top = symbols("x M")
@@ -276,5 +264,40 @@ CLAIM = Claim(
     remark=(
         "The peak is a product of the |λ_t| up to about t = ‖κ‖²/2, so it rises steeply with the keys'"
         " length; but it is a peak: for fixed bounds on the data nothing diverges as t → ∞."
+    ),
+    counterexample=Counterexample(
+        fails=(
+            "An expansion of softmax, whose output stays in the hull of the values, is as harmless "
+            "as softmax; the erase term is the delta rule's, and the delta rule is a contraction."
+        ),
+        believed="For unit keys it is true, and the decay $1-1/t$ looks like a safety margin.",
+        catch=(
+            r"The erase strength is $1/t$, not a gate, and $\kappa_t$ is not a unit key. Along "
+            r"$\kappa_t$ the transition is $1-(1+\|\kappa_t\|^2)/t$, below $-1$ as soon as "
+            r"$\|\kappa_t\|^2>2t-1$. The worst time is $t=3$."
+        ),
+        gap=(
+            r"With keys $\pm6$ and values $\pm1$ the state is below $-1400000$ at $t=17$ (exactly a "
+            "rational near $-1462489$), while softmax stays in $[-1,1]$."
+        ),
+        witness=(
+            "three keys of squared length 45/16",
+            "keys 0, 6, −6, 6, …, values 0, 1, −1, 1, …, eight tokens",
+            "the same history over 40 tokens, read with query 6",
+            "the state after token 17 of that history",
+        ),
+        smallest=(
+            "The bound 45/16 on squared key lengths is proved sharp: below it nothing leaves [−1, "
+            "1], and the search finds the time (3) and the keys that attain it. Among alternating "
+            "whole keys ±a, 6 is the first whose state passes a million, and 4 the first whose state "
+            "passes 1 (exhaustive for a = 1 … 6, 40 tokens)."
+        ),
+        repair=(
+            r"Keys with $\|k\|^2\le\frac{45}{16}$ (sharp), or the substitute of least squares. On "
+            r"bounded data the growth ends by itself once $t\ge2\max\|k\|^2$: it is transient, "
+            "however large, and no divergence."
+        ),
+        repaired_by=("gdn.form-unstable", "gdn.least-squares-query"),
+        search="counterexamples.gdn._search:unstable",
     ),
 )

@@ -1,24 +1,11 @@
-"""The GDN form matches softmax for short keys only, not for every query near 0, and never far from it.
-
-The statement that fails: the GDN form and softmax agree to first order at q = 0.
-
-Why one would believe it: every step of the derivation is an expansion around equal logits, and the form
-before the substitution does agree: its state is the covariance C_t, the gradient of softmax at q = 0.
-
-The catch: the substitute κ_t does not vanish with q. What the erase term takes from the state is of second
-order in the keys but of order zero in the query: S_t = C_t − R_t, and R_t does not go away as q → 0. It is
-R_3 = ⅓κ_3(κ_3·C_2) at t = 3 already, the first time that anything is erased.
-
-The repair: scale the keys. For keys ε·k both outputs agree to first order in ε at every query; or drop the
-erase term. Far from q = 0 both leave the hull of the values, which softmax never does.
-"""
+"""The GDN form matches softmax for short keys only, not for every query near 0, and never far from it."""
 
 from sympy import Expr, IndexedBase, Integer, Rational, Sum, exp, symbols
 
 from counterexamples.gdn._construct import bounded
 from counterexamples.gdn._symbols import SIZES, K, S, c, dot, e, j, kappa, q, t
 from verify.derive import Chain, Definition, Induction, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 scale, score, query = symbols("epsilon s q")
@@ -218,5 +205,41 @@ CLAIM = Claim(
     remark=(
         "The covariance form agrees to first order both in the query and in the keys; the substitution trades"
         " that for an erase term. What it buys is measured in gdn.is-it-better."
+    ),
+    counterexample=Counterexample(
+        fails="The GDN form and softmax agree to first order at $q=0$.",
+        believed=(
+            "Every step of the derivation is an expansion around equal logits, and the form before "
+            "the substitution does agree: its state is the covariance $C_t$, the gradient of softmax "
+            "at $q=0$."
+        ),
+        catch=(
+            r"The substitute $\kappa_t$ does not vanish with $q$. What the erase term takes from the "
+            "state is of second order in the keys but of order zero in the query: $S_t=C_t-R_t$, and "
+            r"$R_t$ does not go away as $q\to0$. It is $R_3=\frac13\kappa_3(\kappa_3\cdot C_2)$ at "
+            "$t=3$ already, the first time that anything is erased."
+        ),
+        gap=(
+            r"Slopes $-\frac23$ and 0 at $q=0$, exactly. Far away: the form is 0.119203 above softmax "
+            "at the score 2 and 0.517986 at 4."
+        ),
+        witness=(
+            "keys 0, 2, 4, values 0, 1, 0, with the erase term",
+            "keys 0, 2, 4, values 0, 1, 0, without the erase term",
+            "form minus softmax at the score 2",
+            "form minus softmax at the score 4",
+        ),
+        smallest=(
+            "Three tokens are the fewest: before that nothing is erased. Of all keys in 0 … 4 and "
+            "values in 0, 1 for which softmax is flat this is a largest difference of the slopes "
+            "(exhaustive search); keys 0, 1, 2 are the smallest and give −1/12."
+        ),
+        repair=(
+            r"Scale the keys. For keys $\varepsilon k$ both outputs agree to first order in "
+            r"$\varepsilon$ at every query; or drop the erase term. Far from $q=0$ both leave the "
+            "hull of the values, which softmax never does."
+        ),
+        repaired_by=("gdn.local-not-global", "gdn.drop-gives-vanilla"),
+        search="counterexamples.gdn._search:slopes",
     ),
 )

@@ -1,21 +1,10 @@
-"""The state of the exact recurrence depends on the query.
-
-The statement that fails: o_t = o_{t−1} + a_t(v_t − o_{t−1}) is a recurrence with a state of fixed size, so
-softmax attention costs as little per token as a linear recurrence.
-
-Why one would believe it: it is exact, its state has the size of one value, and each step is one update.
-
-The catch: a_t and every o_{t−1} before it are those of one query. A new query finds nothing it can use: two
-queries over one history have different states, and T queries over T tokens take T(T + 1)/2 updates.
-
-The repair: an approximation whose state does not depend on the query (gdn.affine-obstruction and on).
-"""
+"""The state of the exact recurrence depends on the query."""
 
 from sympy import Expr, IndexedBase, Integer, Rational, Sum, exp, log, symbols
 
 from counterexamples.gdn._construct import bounded
 from verify.derive import Chain, Definition, Induction, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 j, t, T, scale, q, x, y = symbols("j t T epsilon q x y")
@@ -140,4 +129,28 @@ CLAIM = Claim(
         Mutant("linear cost", "2T − 1 updates", lambda: (_updates(2 * T - 1),)),
     ),
     remark="A delta rule whose key is the scalar 1 and whose gate is a_t: the gate knows the query.",
+    counterexample=Counterexample(
+        fails=(
+            "$o_t=o_{t-1}+a_t(v_t-o_{t-1})$ is a recurrence with a state of fixed size, so softmax "
+            "attention costs as little per token as a linear recurrence."
+        ),
+        believed="It is exact, its state has the size of one value, and each step is one update.",
+        catch=(
+            "$a_t$ and every $o_{t-1}$ before it are those of one query. A new query finds nothing "
+            "it can use: two queries over one history have different states, and $T$ queries over "
+            "$T$ tokens take $T(T+1)/2$ updates."
+        ),
+        gap=r"$\frac23$ against $\frac45$, exactly $\frac2{15}$ apart, for the queries 1 and 2.",
+        witness=(
+            "the state of the query 1",
+            "the state of the query 2",
+            "state of query 1 minus that of query 2, weights 1 and x^q with x = e^{ln 2} = 2",
+        ),
+        smallest=(
+            "Two tokens are the fewest: after one the state is its value, whatever the query. The "
+            "witness was made by hand, so that the states are rational."
+        ),
+        repair="An approximation whose state does not depend on the query.",
+        repaired_by=("gdn.affine-obstruction", "gdn.drop-gives-vanilla"),
+    ),
 )

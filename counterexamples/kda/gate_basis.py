@@ -1,23 +1,10 @@
-"""A KDA step is not bound to the coordinate basis.
-
-The statement that fails: a per-channel gate forgets along coordinate axes only, so a layer built on it cannot
-keep one slanted direction and forget the one across it.
-
-Why one would believe it: it is true of the gate alone, since Diag(α) is diagonal and the projector on (1,
-1)/√2 is not.
-
-The catch: KDA is not the gate alone. With the erase along k = (1, −1)/√2, β = 1 and α = (1, 1) the step *is*
-that projector. More generally α = 1, β = 1 gives I − kkᵀ, the projector across any unit key.
-
-The repair, with its own limit: in two channels one step projects on any line. From three channels on it
-projects on any hyperplane, but one step is never the projector on the line through (1, …, 1).
-"""
+"""A KDA step is not bound to the coordinate basis."""
 
 from sympy import Rational, symbols
 
 from counterexamples._certificate import combination
 from counterexamples._smt import query
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 beta, t, a1, a3, k1, k2, k3 = symbols("beta t alpha_1 alpha_3 k_1 k_2 k_3")
@@ -133,6 +120,33 @@ CLAIM = Claim(
             lambda: (query("three entries share no t ≠ 0", "QF_NRA", FOUR_ENTRIES),),
         ),
     ),
-    remark="The statement about Diag(α) is true and says nothing about the layer: the erase brings in one"
-    " direction of any slant per step. With α = 1 and β = 1 the step is the projector across k.",
+    counterexample=Counterexample(
+        fails=(
+            "A per-channel gate forgets along coordinate axes only, so a layer built on it cannot "
+            "keep one slanted direction and forget the one across it."
+        ),
+        believed=(
+            r"It is true of the gate alone, since $\mathrm{Diag}(\alpha)$ is diagonal and the "
+            r"projector on $(1,1)/\sqrt2$ is not."
+        ),
+        catch=(
+            r"KDA is not the gate alone. With the erase along $k=(1,-1)/\sqrt2$, $\beta=1$ and "
+            r"$\alpha=(1,1)$ the step is that projector. More generally $\alpha=1$, $\beta=1$ gives "
+            r"$I-kk^\top$, the projector across any unit key."
+        ),
+        gap=r"0: the step is the projector with all four entries $\frac12$, exactly.",
+        witness=("k = (1, -1)/√2, β = 1, α = 1 multiplied out",),
+        smallest=(
+            "Two channels are the fewest: in one there is no slanted direction. The search goes "
+            "through whole directions, strengths and decays in halves, and finds this step and no "
+            "smaller one."
+        ),
+        repair=(
+            "With its own limit: in two channels one step projects on any line. From three channels "
+            "on it projects on any hyperplane, but one step is never the projector on the line "
+            r"through $(1,\dots,1)$."
+        ),
+        repaired_by=("kda.gate-basis", "kda.transition-spectrum"),
+        search="counterexamples.kda._search:projector",
+    ),
 )

@@ -1,23 +1,10 @@
-"""One KDA step cannot shear.
-
-The statement that fails: a gate per channel plus an erase along any key is expressive enough for a shear I −
-λ e_i e_jᵀ (copy a multiple of channel j into channel i), the simplest non-symmetric transition.
-
-Why one would believe it: (I − βkkᵀ)Diag(α) has 2K + 1 parameters, is not symmetric in general, and its rank-
-one part does mix channels.
-
-The catch: the gate scales columns, so the entries at (i, j) and (j, i) are −βk_ik_j·α_j and −βk_ik_j·α_i:
-they vanish together as soon as no α does. The shear wants one of them zero and the other not, and its unit
-diagonal keeps α_i away from zero.
-
-The repair: let the two vectors of the rank-one part differ (diagonal plus rank one): one step is enough.
-"""
+"""One KDA step cannot shear."""
 
 from sympy import Expr, symbols
 
 from counterexamples._certificate import combination
 from counterexamples._smt import query
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 beta, lam, alpha_i, alpha_j, k_i, k_j = symbols("beta lambda alpha_i alpha_j k_i k_j")
@@ -131,4 +118,38 @@ CLAIM = Claim(
     remark="The certificate reads: λ = (i,j) − α_j·βk_ik_j·(i,i) − α_j(1 − βk_i²)·(j,i), each pair"
     " standing for the entry of the difference that must vanish. Multiply out and every other term"
     " cancels.",
+    counterexample=Counterexample(
+        fails=(
+            "A gate per channel plus an erase along any key is expressive enough for a shear "
+            r"$I-\lambda e_ie_j^\top$ (add a multiple of channel $j$ to channel $i$), the simplest "
+            "non-symmetric transition."
+        ),
+        believed=(
+            r"$(I-\beta kk^\top)\mathrm{Diag}(\alpha)$ has $2K+1$ parameters, is not symmetric in "
+            "general, and its rank-one part does mix channels."
+        ),
+        catch=(
+            r"The gate scales columns, so the entries at $(i,j)$ and $(j,i)$ are $-\beta "
+            r"k_ik_j\alpha_j$ and $-\beta k_ik_j\alpha_i$: they vanish together as soon as no "
+            r"$\alpha$ does. The shear wants one of them zero and the other not, and its unit "
+            r"diagonal keeps $\alpha_i$ away from zero."
+        ),
+        gap=(
+            r"$\lambda$ is a combination of entries that must vanish, so $\lambda=0$, exactly: no "
+            "shear, however small."
+        ),
+        witness=(
+            "λ is a combination of three entries that must vanish (Nullstellensatz certificate)",
+            "no real solution with λ ≠ 0",
+        ),
+        smallest=(
+            "Three entries are the fewest of these: without the entry (j, i) both solvers find a "
+            "solution. Two channels are the fewest in which there is a shear. The certificate was "
+            "found by hand."
+        ),
+        repair=(
+            "Let the two vectors of the rank-one part differ (diagonal plus rank one): one step is enough."
+        ),
+        repaired_by=("kda.no-shear", "gdn2.norm"),
+    ),
 )

@@ -1,23 +1,12 @@
-"""No finite product of KDA steps is a shear.
+"""No finite product of KDA steps is a shear."""
 
-The statement that fails: what one KDA step cannot do, several in a row can, so a shear I − λe_ie_jᵀ is out of
-reach for one step only.
-
-Why one would believe it: products of Householder reflections reach every orthogonal matrix, and two steps
-have twice the parameters.
-
-The catch: with unit keys, β in [0, 2] and decays in [0, 1] every step is a contraction, products of
-contractions are contractions, and the shear stretches e_j to squared length 1 + λ².
-
-The repair: allow a transition of norm above 1 (a diagonal plus a rank-one part with two different vectors),
-and give up the bound that keeps the state from growing.
-"""
-
-from sympy import Integer
+from sympy import Expr, Integer, symbols
 
 from counterexamples._smt import query
 from derivations.kda import _contraction as contraction
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.derive import Chain, Definition, Setting
+from verify.derive.contradiction import contradiction, term
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 
@@ -33,6 +22,27 @@ def _stretched(condition: str, label: str, expect: str = "unsat") -> Obligation:
 (assert (<= after before))
 (assert {condition})"""
     return query(label, "QF_NRA", body, expect)
+
+
+def _image(length: Expr) -> Obligation:
+    """The image of e_j is e_j − λe_i: squared length (−λ)² + 1²."""
+    lam, at_i, at_j = symbols("lambda y_i y_j")
+    entries = Definition("entry i", at_i, -lam), Definition("entry j", at_j, Integer(1))
+    chain = Chain("squared length of the image of e_j under the shear", Setting(entries), at_i**2 + at_j**2)
+    return chain.unfold("all other entries are 0", length, "entry i", "entry j").obligation()
+
+
+def _signs_stretched() -> Obligation:
+    """before − after + λ² is 0 by the equations."""
+    case = (
+        term(4),
+        term(5, 5),
+        term(0, times="(- 1.0)"),
+        term(3),
+        term(1, times="(- at_i lambda)"),
+        term(2, times="(+ at_j 1.0)"),
+    )
+    return contradiction(_stretched("(not (= lambda 0.0))", "no λ ≠ 0 leaves the length of e_j"), case)
 
 
 def parts() -> tuple[Part, ...]:
@@ -52,7 +62,9 @@ def parts() -> tuple[Part, ...]:
             r"The shear $I-\lambda e_ie_j^\top$, $i\ne j$, maps $e_j$ to $e_j-\lambda e_i$, of squared length"
             r" $1+\lambda^2$; it lengthens $e_j$ unless $\lambda=0$.",
             (
+                _image(1 + symbols("lambda") ** 2),
                 _stretched("(not (= lambda 0.0))", "no λ ≠ 0 leaves the length of e_j"),
+                _signs_stretched(),
                 _stretched("(= lambda 0.0)", "λ = 0 does", "sat"),
             ),
         ),
@@ -91,6 +103,7 @@ CLAIM = Claim(
             "β up to 3", "one step with 3 − β as the room", lambda: (contraction.one_step(Integer(1), 3),)
         ),
         Mutant("losses added", "the steps' losses with the wrong sign", lambda: (contraction.telescope(1),)),
+        Mutant("squares forgotten", "a squared length of 1 + λ", lambda: (_image(1 + symbols("lambda")),)),
         Mutant(
             "no condition on λ",
             "the contradiction claimed for λ = 0 too",
@@ -100,4 +113,34 @@ CLAIM = Claim(
     remark="The one-step impossibility (kda.no-shear) is algebraic and needs no bounds; this one is metric"
     " and"
     " needs them, but holds for every number of steps.",
+    counterexample=Counterexample(
+        fails=(
+            r"What one KDA step cannot do, several in a row can, so a shear $I-\lambda e_ie_j^\top$ "
+            "is out of reach for one step only."
+        ),
+        believed=(
+            "Products of Householder reflections reach every orthogonal matrix, and two steps have "
+            "twice the parameters."
+        ),
+        catch=(
+            r"With unit keys, $\beta\in[0,2]$ and decays in $[0,1]$ every step is a contraction, "
+            "products of contractions are contractions, and the shear stretches $e_j$ to squared "
+            r"length $1+\lambda^2$."
+        ),
+        gap=r"$\lambda^2$, exactly, in the squared length of $e_j$: no product comes closer.",
+        witness=(
+            "squared length before all steps",
+            "squared length of the image of e_j under the shear",
+            "no λ ≠ 0 leaves the length of e_j",
+        ),
+        smallest=(
+            "Proved at once for every number of steps and every λ ≠ 0; two channels are the fewest "
+            "in which there is a shear."
+        ),
+        repair=(
+            "Allow a transition of norm above 1 (a diagonal plus a rank-one part with two different "
+            "vectors), and give up the bound that keeps the state from growing."
+        ),
+        repaired_by=("kda.no-shear", "gdn2.norm"),
+    ),
 )

@@ -1,21 +1,10 @@
-"""Fewer than n·d bits of state cannot answer attention queries over n tokens of width d.
-
-The statement that fails: a state smaller than the history is enough, since a query reads only d numbers.
-
-Why one would believe it: the answer to one query is small, and most of a history hardly matters for it.
-
-The catch: the query comes after the state is fixed. With n separated keys and bits as values, the query
-along key i reads token i with more than half of the weight, so every bit can be asked for. There are 2^(nd)
-histories, and two that share a state differ in some bit, hence in the answer to its query.
-
-The repair: a state that grows with the history (a cache), or a promise about what will be asked.
-"""
+"""Fewer than n·d bits of state cannot answer attention queries over n tokens of width d."""
 
 from sympy import Expr, IndexedBase, Sum, Symbol, exp, symbols
 
 from counterexamples.memory._alice_and_bob import Bits, address_keys, confused, gain, spell
 from verify.derive import Chain, Definition, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 j, n, gap, room = symbols("j n Delta rho")
@@ -185,5 +174,31 @@ CLAIM = Claim(
         "Proved for deterministic states and answers on one side of ½. That randomised algorithms need of the"
         " order of n·d bits as well is a theorem of communication complexity (Haris and Onak 2025) and not"
         " part of this claim."
+    ),
+    counterexample=Counterexample(
+        fails="A state smaller than the history is enough, since a query reads only $d$ numbers.",
+        believed="The answer to one query is small, and most of a history hardly matters for it.",
+        catch=(
+            "The query comes after the state is fixed. With $n$ separated keys and bits as values, "
+            "the query along key $i$ reads token $i$ with more than half of the weight, so every bit "
+            "can be asked for. There are $2^{nd}$ histories, and two that share a state differ in "
+            "some bit, hence in the answer to its query."
+        ),
+        gap=(
+            r"Outputs on both sides of $\frac12$, each at least 0.380797 away from it (a ball), from "
+            "one state."
+        ),
+        witness=(
+            "3 bits of state shared, bit (0, 0) is 0 here, and attention reads it",
+            "3 bits of state shared, bit (0, 0) is 1 here, and attention reads it",
+        ),
+        smallest=(
+            "Proved for every state of fewer than n·d bits. The example is the first pair in an "
+            "exhaustive search of the 16 histories of two tokens and two bits each; smaller ones "
+            "exist (two tokens of one bit, and their sum as the state)."
+        ),
+        repair="A state that grows with the history (a cache), or a promise about what will be asked.",
+        repaired_by=("memory.index-bound", "memory.table"),
+        search="counterexamples.memory._search:merged",
     ),
 )

@@ -1,22 +1,9 @@
-"""No m features reproduce a score matrix of rank above m.
-
-The statement that fails: enough training lets m features φ(q)·ψ(k) reproduce any score matrix of more than m
-tokens.
-
-Why one would believe it: φ and ψ may be arbitrary functions, of any smoothness and with any number of
-parameters.
-
-The catch: however they are made, ΦΨ with Φ of m columns maps into their span. A vector c that Ψ sends to 0,
-and there is one among any m + 1 columns, is sent to 0 by the product; every column is a combination of the
-same m vectors.
-
-The repair: state the error floor instead (rank.gap), or use a score that is no finite sum of products.
-"""
+"""No m features reproduce a score matrix of rank above m."""
 
 from sympy import Expr, IndexedBase, Integer, Sum, symbols
 
 from verify.derive import Chain, Definition, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 i, j, l, m, n = symbols("i j l m n")  # noqa: E741
@@ -95,4 +82,34 @@ CLAIM = Claim(
         Mutant("rank 3", "two features claimed to give rank 3", lambda: (_replay(3),)),
     ),
     remark="The exponential's matrix has full rank for every n (rank.exponential-full).",
+    counterexample=Counterexample(
+        fails=(
+            r"Enough training lets $m$ features $\phi(q)\cdot\psi(k)$ reproduce any score matrix of "
+            "more than $m$ tokens."
+        ),
+        believed=(
+            r"$\phi$ and $\psi$ may be arbitrary functions, of any smoothness and with any number of "
+            "parameters."
+        ),
+        catch=(
+            r"However they are made, $\Phi\Psi$ with $\Phi$ of $m$ columns maps into their span. A "
+            r"vector $c$ that $\Psi$ sends to 0, and there is one among any $m+1$ columns, is sent to "
+            "0 by the product."
+        ),
+        gap=(
+            r"The rank of the scores minus $m$, exactly; at two features and a $4\times4$ matrix the "
+            "rank is 2, against 4 for $e^{q_ik_j}$."
+        ),
+        witness=(
+            "the product on any vector",
+            "the product on a vector that Ψ sends to 0",
+            "a 4×4 score matrix of two features",
+        ),
+        smallest=(
+            "Proved for every m: m + 1 tokens are the fewest with a score matrix out of reach. The "
+            "example of two features was made by hand and shows that the bound is attained."
+        ),
+        repair="State the error floor instead, or use a score that is no finite sum of products.",
+        repaired_by=("rank.gap", "rank.exponential-full"),
+    ),
 )

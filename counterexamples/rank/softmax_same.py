@@ -1,22 +1,12 @@
-"""Normalising the rows of a score matrix does not change its rank.
+"""Normalising the rows of a score matrix does not change its rank."""
 
-The statement that fails: row normalisation makes the weights of softmax depend on one another (every row
-sums to 1), so the weight matrix has a smaller rank than e^{QKᵀ}, and fewer features suffice for it.
-
-Why one would believe it: the n conditions Σ_j P_ij = 1 take n degrees of freedom away.
-
-The catch: they are one vector equation, P1 = 1. P is Diag(1/Z) times the score matrix with positive Z, and a
-vector is sent to 0 by one iff by the other.
-
-The repair: rank statements carry over: full rank for e^{q_ik_j} is full rank for softmax.
-"""
-
+from fractions import Fraction
 from typing import Any
 
 from sympy import Expr, IndexedBase, Integer, Sum, symbols
 
 from verify.derive import Chain, Definition, Hypothesis, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 i, j, n = symbols("i j n")
@@ -46,14 +36,35 @@ def _same_kernel(power: int) -> tuple[Obligation, Obligation]:
     return forward.obligation(), back.use("Pc = 0", Integer(0), **{"Pc = 0": total[i] ** power}).obligation()
 
 
+SCORES = ((1, 1, 2), (1, 2, 3), (2, 3, 5))
+"""Positive scores of rank 2: the last row is the sum of the others."""
+
+
+def _ranks(rank: int) -> tuple[Obligation, Obligation]:
+    """The scores and their normalised rows."""
+    weights = [[Fraction(x, sum(row)) for x in row] for row in SCORES]
+    scores, normal = ([[str(x) for x in row] for row in rows] for rows in (SCORES, weights))
+    return (
+        Obligation("determinant", "three tokens: scores of rank 2", "E", {"matrix": scores, "rank": 2}),
+        Obligation(
+            "determinant", "three tokens: their normalised rows", "E", {"matrix": normal, "rank": rank}
+        ),
+    )
+
+
 def parts() -> tuple[Part, ...]:
-    """One entry, and the two kernels."""
+    """One entry, the two kernels, and an example."""
     return (
         Part(r"$(Pc)_i=(Ec)_i/Z_i$ with $Z_i>0$, for every $c$.", (_scaled(1 / total[i]),)),
         Part(
             r"So $Pc=0$ iff $Ec=0$: the kernels agree, and with them the ranks ($n'$ minus the dimension of"
             r" the kernel).",
             _same_kernel(1),
+        ),
+        Part(
+            r"The scores $(1,1,2),(1,2,3),(2,3,5)$ have rank 2, and so have their normalised rows"
+            r" $(\frac14,\frac14,\frac12),(\frac16,\frac13,\frac12),(\frac15,\frac3{10},\frac12)$.",
+            _ranks(2),
         ),
     )
 
@@ -76,8 +87,32 @@ CLAIM = Claim(
     mutants=(
         Mutant("multiplied", "the weights as Z times the scores", lambda: (_scaled(total[i]),)),
         Mutant("squared", "the normaliser put in twice", lambda: _same_kernel(2)),
+        Mutant("rank lost", "the normalised rows claimed to have rank 1", lambda: _ranks(1)),
     ),
     remark="A causal mask is another matter: it changes entries, and a triangular matrix with a positive"
     " diagonal has full"
     " rank whatever the scores.",
+    counterexample=Counterexample(
+        fails=(
+            "Row normalisation makes the weights of softmax depend on one another (every row sums to "
+            r"1), so the weight matrix has a smaller rank than $e^{QK^\top}$, and fewer features "
+            "suffice for it."
+        ),
+        believed=r"The $n$ conditions $\sum_jP_{ij}=1$ take $n$ degrees of freedom away.",
+        catch=(
+            r"They are one vector equation, $P1=1$. $P$ is $\mathrm{Diag}(1/Z)$ times the score "
+            "matrix with positive $Z$, and a vector is sent to 0 by one iff by the other."
+        ),
+        gap="0: the two ranks are equal, for every score matrix (2 and 2 in the example).",
+        witness=(
+            "Pc where Ec = 0",
+            "Ec where Pc = 0",
+            "three tokens: scores of rank 2",
+            "three tokens: their normalised rows",
+        ),
+        smallest="The statement fails for every score matrix, by proof, so any would do; the example of three"
+        " tokens was made by hand.",
+        repair="Rank statements carry over: full rank for $e^{q_ik_j}$ is full rank for softmax.",
+        repaired_by=("rank.softmax-same", "rank.exponential-full"),
+    ),
 )

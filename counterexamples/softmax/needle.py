@@ -1,17 +1,4 @@
-"""One unread score hides any output: attention that skips a query-key pair cannot be right on every input.
-
-The statement that fails: an algorithm can compute softmax attention on every input while it reads fewer than
-all N² scores.
-
-Why one would believe it: nearly all weights are tiny, so nearly all scores seem not to matter.
-
-The catch: which weights are tiny is known only once all scores are. Raise a single unread score: the
-algorithm sees the same answers and returns the same output, while the exact output of that row moves to that
-token's value.
-
-The repair: an assumption on the inputs, or information about scores that comes by another way than reading
-them (a bound over blocks of keys, an index, a distribution).
-"""
+"""One unread score hides any output: attention that skips a query-key pair cannot be right on every input."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +8,7 @@ from sympy import Expr, IndexedBase, Integer, Sum, exp, log, symbols
 from counterexamples.softmax import _probers
 from counterexamples.softmax._adversary import Algorithm, deceive
 from verify.derive import Chain, Definition, Hypothesis, Minimum, Setting
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from verify.model.claim import Assumption, Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
 j, k, c, d, n = symbols("j k c d N")
@@ -240,4 +227,36 @@ CLAIM = Claim(
     remark="Subquadratic attention therefore needs an assumption on the inputs or information beyond single"
     " scores; low-dimensional keys give both, so nothing here excludes algorithms that use q and k"
     " themselves.",
+    counterexample=Counterexample(
+        fails=(
+            "An algorithm can compute softmax attention on every input while it reads fewer than all "
+            "$N^2$ scores."
+        ),
+        believed="Nearly all weights are tiny, so nearly all scores seem not to matter.",
+        catch=(
+            "Which weights are tiny is known only once all scores are. Raise a single unread score: "
+            "the algorithm sees the same answers and returns the same output, while the exact output "
+            "of that row moves to that token's value."
+        ),
+        gap=(
+            r"Any distance below $\|v_j-o_i\|$; for the three algorithms at least $\frac34$, and the "
+            "one answer is off by 0.886360 on one of the two inputs."
+        ),
+        witness=(
+            "a window of five keys",
+            "every key but one, chosen adaptively",
+            "all 64 pairs but one",
+        ),
+        smallest=(
+            "One unread pair is the fewest, and it is enough (proved for every N). The eight tokens "
+            "are a choice; the adversary makes the inputs for any algorithm that reads scores one by "
+            "one."
+        ),
+        repair=(
+            "An assumption on the inputs, or information about scores that comes by another way than "
+            "reading them (a bound over blocks of keys, an index, a distribution)."
+        ),
+        repaired_by=("sparse.gap-bound", "sparse.bucket-threshold", "sparse.indexer-regret"),
+        search="counterexamples.softmax._search:needles",
+    ),
 )

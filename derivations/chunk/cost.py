@@ -8,6 +8,7 @@ with a causal mask only the pairs j ≤ i need to be done.
 from sympy import Expr, IndexedBase, Integer, Rational, Sum, symbols
 
 from verify.derive import Chain, Definition, Induction, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
@@ -66,9 +67,16 @@ def _counted(tokens: int, chunk: int, width: int, wrong: int = 0) -> Obligation:
         "scores": 2 * tokens * chunk * width + wrong,
         "causal": tokens * (chunk + 1) * width,
         "kept": chunk**2,
+        "printed": "",
     }
     label = f"T = {tokens}, C = {chunk}, d = {width}, counted"
     return Obligation("operation-count", label, "E", data)
+
+
+def _signs_balance() -> Obligation:
+    """2td in powers of t − 1 ≥ 0 and d − 1 ≥ 0, times d − c or c − d."""
+    case = (term(3), *(term(*places, 4, times="2.0") for places in ((), (0,), (2,), (0, 2))))
+    return contradiction(_balance("d"), case, case)
 
 
 def parts() -> tuple[Part, ...]:
@@ -95,7 +103,7 @@ def parts() -> tuple[Part, ...]:
         ),
         Part(
             r"The scores cost less than the state exactly for $C<d$.",
-            (_balance("d"),),
+            (_balance("d"), _signs_balance()),
         ),
         Part(
             r"Counted one by one, the multiplications are those of the formulas for $T=24$, $d=5$ and"

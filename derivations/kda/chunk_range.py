@@ -29,10 +29,10 @@ def _factor(label: str, exponent: str, above: Expr | None = None, below: Expr | 
     return Obligation("inequality", label, "B", data)
 
 
-def _limit(span: int, above: str, below: str) -> Obligation:
+def _limit(span: int, above: str, below: str, printed: str = "") -> Obligation:
     """The per-step limit 128·ln 2/span."""
     data: dict[str, Any] = {"term": tree(128 * log(Integer(2)) * x), "values": {"x": f"1/{span}"}}
-    data |= {"above": above, "below": below}
+    data |= {"above": above, "below": below, **({"printed": printed} if printed else {})}
     return Obligation("inequality", f"128·ln 2/{span}", "B", data)
 
 
@@ -97,7 +97,10 @@ def parts() -> tuple[Part, ...]:
             r" $5.9148\dots$ for span 15 (16 rows, anchored at the first) and $11.0903\dots$ for span 8"
             r" (anchored in the"
             r" middle).",
-            (_limit(15, "59148/10000", "59149/10000"), _limit(8, "110903/10000", "110904/10000")),
+            (
+                _limit(15, "59148/10000", "59149/10000", "5.915"),
+                _limit(8, "110903/10000", "110904/10000", "11.09"),
+            ),
         ),
         Part(
             r"At $|g|=5.914$ (span 15) and $11.089$ (span 8) the factors stay below both largest numbers; at"

@@ -19,8 +19,9 @@ share, steps = Symbol("p"), Symbol("L")
 sigmoid = 1 / (1 + exp(-z))
 
 
-def _bounds(label: str, term: Expr, value: str, above: str, below: str) -> Obligation:
+def _bounds(label: str, term: Expr, value: str, above: str, below: str, printed: str = "") -> Obligation:
     data: dict[str, Any] = {"term": tree(term), "values": {"x": value}, "above": above, "below": below}
+    data |= {"printed": printed} if printed else {}
     return Obligation("inequality", label, "B", data)
 
 
@@ -47,7 +48,7 @@ def _bits_of_decay(above: str, below: str) -> Obligation:
     """log₂ of (1 − p^{1/L})/2⁻²⁴ at p = 1 %, L = 10⁶; x = 1/L."""
     missing = 1 - exp(-log(Integer(100)) * x)
     term = log(missing * 2**24) / log(Integer(2))
-    return _bounds("bits of 1 − α in float32", term, "1/1000000", above, below)
+    return _bounds("bits of 1 − α in float32", term, "1/1000000", above, below, "≈ 6.2")
 
 
 GATE = Rational(-10126876, 2**41)
@@ -76,7 +77,7 @@ def parts() -> tuple[Part, ...]:
             (
                 _kept(Integer(1)),
                 _tangent(1),
-                _bounds("−ln 0.01", log(Integer(100)) * x, "1", "4605/1000", "4606/1000"),
+                _bounds("−ln 0.01", log(Integer(100)) * x, "1", "4605/1000", "4606/1000", "≤ 4.606"),
             ),
         ),
         Part(

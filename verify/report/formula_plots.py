@@ -5,10 +5,7 @@ from typing import Any
 
 from verify.report import terms
 from verify.report.figure_data import checked, goals, grid, names_of, ratios
-from verify.report.plots import FAINT, FIRST, INK, SECOND, Plot, draw, plain_log_labels
-
-ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0)}
-"""Where a legend hides nothing."""
+from verify.report.plots import ABOVE, FAINT, FIRST, INK, SECOND, Plot, draw, plain_log_labels
 
 
 def order(certificate: dict[str, Any]) -> list[Plot]:

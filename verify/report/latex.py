@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from verify.report import evidence
+from verify.report import counterexample, evidence
 from verify.report.evidence import ChainView
 from verify.report.words import STATUSES
 
@@ -93,6 +93,11 @@ def _document(data: dict[str, Any]) -> Iterator[str]:
             kind = "Cited" if item["cited"] else "Assumed"
             yield rf"\item {kind}: {prose(item['text'])}"
         yield r"\end{itemize}"
+    if "counterexample" in data:
+        yield r"\begin{description}"
+        for heading, text in counterexample.lines(data):
+            yield rf"\item[{prose(heading)}] {prose(text)}"
+        yield r"\end{description}"
     for number, part in enumerate(data["parts"], start=1):
         yield rf"\subsection*{{Part {number}: {part['word']}}}"
         yield prose(part["statement"])

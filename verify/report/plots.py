@@ -39,6 +39,9 @@ STYLE = {
     "lines.linewidth": 1.6,
 }
 
+ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0)}
+"""Where a legend hides nothing."""
+
 WIDE = 7.0
 """Figures wider than this, in inches, do not stand beside others."""
 

@@ -1,7 +1,7 @@
 """``attnproof report``: a results folder becomes a folder of pages that open from disk, without network."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +9,18 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 
 from verify.model.errors import RequestError
-from verify.report import claim_plots, evidence, kernel_plots, numbers, overview, show, terms, words
+from verify.report import (
+    claim_plots,
+    counterexample,
+    evidence,
+    kernel_plots,
+    numbers,
+    overview,
+    printed,
+    show,
+    terms,
+    words,
+)
 from verify.report.mathml import domain, formula, prose
 from verify.report.plots import Plot
 from verify.report.results import Broken, Kernel, Results, load
@@ -41,7 +52,8 @@ def write(results: Path, out: Path, progress: Progress | None = None) -> Path:
     found = load(results)
     _clear(out)
     site = _Site(out, _environment(), len(found.claims) + len(found.kernels) + 3, progress)
-    claims = tuple(claim for claim in found.claims if site.claim(claim))
+    pages = frozenset(claim["id"] for claim in found.claims)
+    claims = tuple(claim for claim in found.claims if site.claim(claim, pages))
     kernels = tuple(kernel for kernel in found.kernels if site.kernel(kernel))
     broken = sorted((*found.broken, *site.broken), key=lambda item: item.file)
     return site.overview(Results(claims, kernels, tuple(broken)))
@@ -97,11 +109,12 @@ class _Site:
         self._progress = progress
         self._done = 0
         self._numbers: list[numbers.Stated] = []
+        self._printed: list[tuple[dict[str, Any], tuple[printed.Printed, ...]]] = []
         self._file("style.css", (Path(__file__).parent / "static" / "style.css").read_bytes())
 
-    def claim(self, data: dict[str, Any]) -> bool:
-        """The page of one claim; false when it cannot be shown."""
-        return self._attempt(f"claims/{data['id']}.json", lambda: self._claim(data))
+    def claim(self, data: dict[str, Any], pages: Collection[str]) -> bool:
+        """The page of one claim, with links to ``pages`` alone; false when it cannot be shown."""
+        return self._attempt(f"claims/{data['id']}.json", lambda: self._claim(data, pages))
 
     def kernel(self, kernel: Kernel) -> bool:
         """The page of one kernel certificate; false when it cannot be shown."""
@@ -112,7 +125,7 @@ class _Site:
         classes, kernel_rows = overview.heat_map(results.kernels)
         misprints = overview.misprints(results.claims)
         self._page("misprints.html", "misprints.html", misprints=misprints)
-        self._page("numbers.html", "numbers.html", numbers=self._numbers)
+        self._page("numbers.html", "numbers.html", numbers=self._numbers, printed=self._printed)
         return self._page(
             "index.html",
             "index.html",
@@ -143,14 +156,17 @@ class _Site:
             return False
         return True
 
-    def _claim(self, data: dict[str, Any]) -> None:
+    def _claim(self, data: dict[str, Any], pages: Collection[str]) -> None:
         bodies = [
             [evidence.body(item["kind"], item["data"]) for item in part["evidence"]] for part in data["parts"]
         ]
         plots = _placed(data["id"], claim_plots.figures(data))
         row, stated = overview.claim_row(data), numbers.stated(data)
-        self._page(f"claims/{data['id']}.html", "claim.html", plots, claim=data, bodies=bodies, row=row)
+        counter = counterexample.view(data, pages)
+        content = {"claim": data, "bodies": bodies, "row": row, "counter": counter}
+        self._page(f"claims/{data['id']}.html", "claim.html", plots, **content)
         self._numbers += [stated] if stated.parts else []
+        self._printed += [(data, rows)] if (rows := printed.printed(data)) else []
 
     def _kernel(self, kernel: Kernel) -> None:
         files = kernel.reproducer()

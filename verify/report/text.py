@@ -4,6 +4,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from verify.report import counterexample
+
 
 def claim(data: dict[str, Any], width: int = 100) -> str:
     """The whole certificate, readable: statement, hypotheses, parts with their steps, mutants."""
@@ -21,6 +23,9 @@ def _claim(data: dict[str, Any], width: int) -> Iterator[str]:
     for assumption in data["assumptions"]:
         mark = "cited" if assumption["cited"] else "assumed"
         yield from _wrapped(f"{mark}: {assumption['text']}", width, "  ")
+    if "counterexample" in data:
+        yield ""
+        yield from _counterexample(data, width)
     for number, part in enumerate(data["parts"], start=1):
         yield ""
         yield from _wrapped(f"{number}. [{part['word']}] {part['statement']}", width)
@@ -32,6 +37,12 @@ def _claim(data: dict[str, Any], width: int) -> Iterator[str]:
         yield from _wrapped(f"mutant {fate}: {mutant['name']} — {mutant['detail']}", width)
     if data["remark"]:
         yield from _wrapped(f"Remark: {data['remark']}", width)
+
+
+def _counterexample(data: dict[str, Any], width: int) -> Iterator[str]:
+    """What fails, why one would believe it, and the rest of the record."""
+    for heading, text in counterexample.lines(data):
+        yield from _wrapped(f"{heading}: {text}", width)
 
 
 def _evidence(item: dict[str, Any], width: int) -> Iterator[str]:

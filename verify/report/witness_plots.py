@@ -6,7 +6,7 @@ from typing import Any
 
 from verify.report import terms
 from verify.report.figure_data import evidence, goals, grid, number
-from verify.report.plots import FAINT, FIRST, INK, SECOND, Plot, draw, plain_log_labels
+from verify.report.plots import ABOVE, FAINT, FIRST, INK, SECOND, Plot, draw, plain_log_labels
 
 
 def overwrite(certificate: dict[str, Any]) -> list[Plot]:
@@ -29,7 +29,7 @@ def overwrite(certificate: dict[str, Any]) -> list[Plot]:
             axes.plot([rho, rho], output, "o", color=INK, label="_exact witness")
         axes.set_xlabel(r"overlap of the keys, $\rho = k_1 \cdot k_2$")
         axes.set_ylabel("coefficient of the read")
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0))
+        axes.legend(**ABOVE)
 
     shown = "".join(f" Dots: the exact witness at ρ = {rho:.4g}." for rho, _ in points[:1])
     alt = f"At overlap 1 the first value has the share {first[-1]:.3g} and the second {second[-1]:.3g}."
@@ -49,21 +49,24 @@ def _two_writes(certificate: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _overlap(writes: list[dict[str, Any]]) -> float:
-    return _dot(_numbers(writes[0]["key"]), _numbers(writes[1]["key"]))
+    return _dot(numbers(writes[0]["key"]), numbers(writes[1]["key"]))
 
 
 def collision(data: dict[str, Any], name: str) -> list[Plot]:
-    """Softmax outputs of two histories with one state, over multiples of the witness query."""
-    query = _numbers(data["query"])
-    if not any(query):
-        return []
+    """Softmax outputs of two histories with one state, over multiples of the witness query.
+
+    Where that is 0, over the first coordinate of queries along the first axis.
+    """
+    query = numbers(data["query"])
+    direction = query if any(query) else [1.0, *(0.0 for _ in query[1:])]
+    place_of_witness = 1.0 if any(query) else 0.0
     multiples = grid(-3.0, 3.0)
     sides = [
-        ([_numbers(key) for key in data[side]["keys"]], [_numbers(row) for row in data[side]["values"]])
+        ([numbers(key) for key in data[side]["keys"]], [numbers(row) for row in data[side]["values"]])
         for side in ("first", "second")
     ]
-    curves = [[_softmax_read(*side, [scale * q for q in query]) for scale in multiples] for side in sides]
-    witness = [_softmax_read(*side, query) for side in sides]
+    curves = [[softmax_read(*side, [scale * x for x in direction]) for scale in multiples] for side in sides]
+    witness = [softmax_read(*side, query) for side in sides]
     apart = [abs(one - other) for one, other in zip(*witness, strict=True)]
     place = apart.index(max(apart))
 
@@ -72,10 +75,10 @@ def collision(data: dict[str, Any], name: str) -> list[Plot]:
             curves, witness, (FIRST, SECOND), ("-", "--"), ("first history", "second history"), strict=True
         ):
             axes.plot(multiples, [output[place] for output in curve], line, color=colour, label=label)
-            axes.plot([1.0], [point[place]], "o", color=colour)
-        axes.set_xlabel("multiple of the witness query")
+            axes.plot([place_of_witness], [point[place]], "o", color=colour)
+        axes.set_xlabel("multiple of the witness query" if any(query) else "query")
         axes.set_ylabel(f"output, coordinate {place + 1}")
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)
+        axes.legend(**ABOVE, ncols=2)
 
     caption = (
         "Two histories with one state: a reader of the state answers both alike, softmax does not."
@@ -89,10 +92,10 @@ def outputs(data: dict[str, Any], name: str) -> list[Plot]:
     """The replayed output of a history with scalar values, token by token, beside softmax and the hull."""
     if "outputs" not in data or len(data["values"][0]) != 1:
         return []
-    keys, values = ([_numbers(row) for row in data[field]] for field in ("keys", "values"))
-    query, read = _numbers(data["query"]), [number(row[0]) for row in data["outputs"]]
+    keys, values = ([numbers(row) for row in data[field]] for field in ("keys", "values"))
+    query, read = numbers(data["query"]), [number(row[0]) for row in data["outputs"]]
     tokens = range(1, len(read) + 1)
-    softmax = [_softmax_read(keys[:last], values[:last], query)[0] for last in tokens]
+    softmax = [softmax_read(keys[:last], values[:last], query)[0] for last in tokens]
     hull = [min(row[0] for row in values), max(row[0] for row in values)]
     worst = max(tokens, key=lambda token: abs(read[token - 1]))
 
@@ -105,7 +108,7 @@ def outputs(data: dict[str, Any], name: str) -> list[Plot]:
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("token")
         axes.set_ylabel("output (linear within ±1)")
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3)
+        axes.legend(**ABOVE, ncols=3)
 
     caption = (
         "Output of the delta rule on centred data after every token, from the exact replay; softmax in"
@@ -125,24 +128,40 @@ def ranks(certificate: dict[str, Any]) -> list[Plot]:
     points = sorted((len(data["rows"]) - 1, number(data["below"]) ** -0.5) for data in blocks)
     if not points:
         return []
+    spectrum = _spectrum(blocks[0]) if "queries" in blocks[0] else []
 
     def paint(axes: Any) -> None:
-        axes.plot(*zip(*points, strict=True), "o", color=FIRST)
+        if spectrum:
+            label = "singular value $m+1$, the exact distance"
+            axes.plot(range(len(spectrum)), spectrum, "x", color=SECOND, label=label)
+        axes.plot(*zip(*points, strict=True), "o", color=FIRST, label="certified floor")
         axes.set_yscale("log")
         plain_log_labels(axes.yaxis)
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("rank $m$")
-        axes.set_ylabel("distance is more than")
+        axes.set_ylabel("distance")
+        axes.legend(**ABOVE)
 
     caption = (
         "Lower bounds on the spectral distance of the softmax matrix from all matrices of rank m: one over"
         " the root of the bound in each obligation of kind inverse-norm (dots)."
+        " Crosses: singular values of the same matrix in floating point."
     )
     alt = f"The bounds: {'; '.join(f'{distance:.3g} at rank {rank}' for rank, distance in points)}."
     return [draw("ranks", caption, alt, paint)]
 
 
-def _softmax_read(keys: list[list[float]], values: list[list[float]], query: list[float]) -> list[float]:
+def _spectrum(data: dict[str, Any]) -> list[float]:
+    """Singular values of the softmax matrix of scalar queries and keys, largest first."""
+    from numpy import array, exp, outer
+    from numpy.linalg import svd
+
+    scores = exp(outer(array(numbers(data["queries"])), array(numbers(data["keys"]))))
+    return [float(value) for value in svd(scores / scores.sum(axis=1, keepdims=True))[1]]
+
+
+def softmax_read(keys: list[list[float]], values: list[list[float]], query: list[float]) -> list[float]:
+    """Softmax attention in floating point, without a scale."""
     scores = [_dot(query, key) for key in keys]
     weights = [math.exp(score - max(scores)) for score in scores]
     columns = zip(*values, strict=True)
@@ -153,5 +172,6 @@ def _dot(first: Any, second: Any) -> float:
     return math.fsum(one * other for one, other in zip(first, second, strict=True))
 
 
-def _numbers(row: list[Any]) -> list[float]:
+def numbers(row: list[Any]) -> list[float]:
+    """A row of fractions of a certificate."""
     return [number(item) for item in row]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sealed_results import claim, kernel
+from sealed_results import RECORD, claim, kernel
 
 from verify.model import certificate
 from verify.report import site
@@ -11,7 +11,7 @@ from verify.report import site
 
 def fill(folder: Path) -> Path:
     """Two claims, two kernels and a reproducer."""
-    certificate.write(folder / "claims" / "delta.overwrite.json", claim())
+    certificate.write(folder / "claims" / "delta.overwrite.json", claim(counterexample=RECORD))
     other = claim(
         "softmax.simplex", room="derivations", status="V", verdict="bounded", asked="C", reached="C"
     )

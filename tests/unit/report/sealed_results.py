@@ -20,6 +20,20 @@ SHARE = ["+", ["q", "1"], ["*", ["q", "-1"], ["^", RHO, 2]]]
 READ = ["+", ["*", SHARE, V1], ["*", RHO, V2]]
 
 
+RECORD = {
+    "fails": r"Nothing of $v_1$ is lost, <b>ever</b>.",
+    "believed": "A rule that corrects only the error.",
+    "catch": r"The state answers $\rho v_1$.",
+    "gap": "Exactly $16/25$.",
+    "witness": ["shown by delta-read"],
+    "smallest": "Not established.",
+    "repair": "The closed form.",
+    "repaired_by": ["softmax.simplex", "softmax.fisher", "delta.overwrite"],
+    "search": "counterexamples.delta._search:unit_keys",
+}
+"""What a counterexample's certificate says of itself; of its repairs one has no page in these results."""
+
+
 def chain() -> dict[str, Any]:
     """A derivation with one step of two kinds of support."""
     step = {
