@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from verify.engines import coq_engine
 from verify.engines.points import SEED
 from verify.model import certificate, coq_build, digest, environment, kernel_proof, registry
 from verify.model.claim import Claim, Mutant, Settled
@@ -122,6 +123,7 @@ def certify_claims(
         except ClaimFileError as problem:
             broken.append(str(problem))
 
+    _build_proofs(fresh)
     alone = cores == 1 or len(fresh) < 2
     for name in [*kept, *fresh] if alone else kept:
         finish(partial(certify_claim, name, cache))
@@ -131,6 +133,14 @@ def certify_claims(
                 finish(future.result)
     if broken:
         raise ClaimFileError("; ".join(broken))
+
+
+def _build_proofs(claim_ids: Iterable[str]) -> None:
+    """Compile all kernel proofs in one go: one by one they would wait for each other."""
+    entries = (registry.find(name) for name in claim_ids)
+    proofs = [proof for entry in entries if (proof := kernel_proof.of_claim(entry.id, entry.path))]
+    if len(proofs) > 1 and _coq() != "not installed":
+        coq_engine.build([proof.obligation().data["module"] for proof in proofs])
 
 
 def _cached(claim_id: str, cache: Path | None) -> bool:

@@ -22,7 +22,7 @@ def judge(obligation: Obligation) -> Check:
     """
     data = obligation.data
     place = coq_build.folder()
-    compiled = str(data["module"]).split(".", 1)[1].replace(".", "/") + ".vo"
+    compiled = f"{coq_build.path_of(data['module'])}.vo"
     if not (place / compiled).exists():
         return Check(NAME, "checker", Verdict.UNDECIDED, f"{compiled} is not built; run attnproof prove")
     statements = place / compiled.rpartition("/")[0] / "statements.v"

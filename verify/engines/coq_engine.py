@@ -1,7 +1,8 @@
-"""Coq: compiles the proofs that changed, in the order of what they import, on all cores."""
+"""Coq: compiles the proofs that are asked for, after all they import, where something changed."""
 
+import json
 import shutil
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 
 from verify.model import coq_build
@@ -12,6 +13,8 @@ from verify.model.verdict import Verdict
 
 NAME = "coq"
 KINDS = frozenset({KIND})
+STAMP = "built.json"
+"""Records for which sources the modules were last built, which ones, and what Coq said."""
 
 
 def judge(obligation: Obligation) -> Check:
@@ -21,30 +24,33 @@ def judge(obligation: Obligation) -> Check:
         EnvironmentProblem: Coq is not installed.
     """
     by = f"coq {coq_build.version()}"
-    said, place = build()
-    module = str(obligation.data["module"]).split(".", 1)[1].replace(".", "/")
-    if (place / f"{module}.vo").exists():
-        return Check(by, "engine", Verdict.PROVED, f"{module}.v compiles")
-    return Check(by, "engine", Verdict.REFUTED, f"{module}.v does not compile: {_error(said, module)}")
+    module = str(obligation.data["module"])
+    said = build([module])
+    path = coq_build.path_of(module)
+    if (coq_build.folder() / f"{path}.vo").exists():
+        return Check(by, "engine", Verdict.PROVED, f"{path}.v compiles")
+    return Check(by, "engine", Verdict.REFUTED, f"{path}.v does not compile: {_error(said, path)}")
 
 
-@cache
-def build() -> tuple[str, Path]:
-    """Compile what changed; what Coq said, and the folder with the compiled modules."""
+def build(modules: Iterable[str]) -> str:
+    """Compile some modules and what they import, on all cores; what Coq said about those that fail."""
     with coq_build.locked() as place:
-        stamp, digest = place / ".built", coq_build.sources_digest()
-        if stamp.exists() and (done := stamp.read_text(encoding="utf-8")).startswith(digest):
-            return done.partition("\n")[2], place
-        names = _copy_sources(place)
-        (place / "_CoqProject").write_text("\n".join(["-Q . Attnproof", "-arg -w -arg none", *names, ""]), encoding="utf-8")
-        coq_build.run("coq_makefile", "-f", "_CoqProject", "-o", "Makefile", cwd=place)
-        said = coq_build.run("make", "-k", f"-j{processors()}", cwd=place)
-        text = said.stdout + said.stderr
-        stamp.write_text(f"{digest}\n{text}", encoding="utf-8")
-        return text, place
+        digest = coq_build.sources_digest()
+        stamp = place / STAMP
+        known = json.loads(stamp.read_text(encoding="utf-8")) if stamp.exists() else {}
+        if known.get("sources") != digest:
+            known = {"sources": digest, "said": {}}
+            _prepare(place)
+        missing = [module for module in modules if module not in known["said"]]
+        if missing:
+            targets = [f"{coq_build.path_of(module)}.vo" for module in missing]
+            done = coq_build.run("make", "-k", f"-j{processors()}", *targets, cwd=place)
+            known["said"] |= dict.fromkeys(missing, done.stdout + done.stderr)
+            stamp.write_text(json.dumps(known), encoding="utf-8")
+        return "\n".join(known["said"][module] for module in modules)
 
 
-def _copy_sources(place: Path) -> list[str]:
+def _prepare(place: Path) -> None:
     """Bring the sources to the build folder, untouched where equal, so that make sees what changed."""
     wanted = coq_build.sources()
     for stale in place.rglob("*.v"):
@@ -57,12 +63,14 @@ def _copy_sources(place: Path) -> list[str]:
         if not copy.exists() or copy.read_bytes() != path.read_bytes():
             copy.with_suffix(".vo").unlink(missing_ok=True)
             shutil.copyfile(path, copy)
-    return list(wanted)
+    project = ["-Q . Attnproof", "-arg -w -arg none", *wanted, ""]
+    (place / "_CoqProject").write_text("\n".join(project), encoding="utf-8")
+    coq_build.run("coq_makefile", "-f", "_CoqProject", "-o", "Makefile", cwd=place)
 
 
-def _error(said: str, module: str) -> str:
+def _error(said: str, path: str) -> str:
     """What Coq said about one file, or about whatever stopped it from being reached."""
     lines = said.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith("File ")]
-    own = [i for i in starts if f"{module}.v" in lines[i]] or starts
+    own = [i for i in starts if f"{path}.v" in lines[i]] or starts
     return " ".join(" ".join(lines[own[0] : own[0] + 6]).split()) if own else "something it imports fails"

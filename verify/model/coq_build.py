@@ -58,6 +58,11 @@ def folder() -> Path:
     return cache_folder() / "coq" / f"{version()}-{place}"
 
 
+def path_of(module: str) -> str:
+    """The path of a module, without suffix, from the folder above the rooms."""
+    return module.split(".", 1)[1].replace(".", "/")
+
+
 @contextmanager
 def locked() -> Iterator[Path]:
     """The build folder, held by one process at a time."""

@@ -31,6 +31,7 @@ def _claim(data: dict[str, Any], width: int) -> Iterator[str]:
         yield from _wrapped(f"{number}. [{part['word']}] {part['statement']}", width)
         for item in part["evidence"]:
             yield from _evidence(item, width)
+    yield from _kernel(data["kernel"], width) if "kernel" in data else ()
     yield ""
     for mutant in data["mutants"]:
         fate = "killed" if mutant["rejected"] else "SURVIVED"
@@ -43,6 +44,16 @@ def _counterexample(data: dict[str, Any], width: int) -> Iterator[str]:
     """What fails, why one would believe it, and the rest of the record."""
     for heading, text in counterexample.lines(data):
         yield from _wrapped(f"{heading}: {text}", width)
+
+
+def _kernel(item: dict[str, Any], width: int) -> Iterator[str]:
+    yield ""
+    stated = item["data"]
+    yield from _wrapped(f"Coq: [{item['verdict']}] {stated['statement']} states {stated['covers']}", width)
+    yield from _wrapped(f"premises: {'; '.join(stated['premises']) or 'none'}", width, "   ")
+    for check in item["checks"]:
+        said = f"{check['by']} ({check['role']}): {check['verdict']}; {check['detail']}"
+        yield from _wrapped(said, width, "   ")
 
 
 def _evidence(item: dict[str, Any], width: int) -> Iterator[str]:

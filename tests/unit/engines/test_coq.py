@@ -37,7 +37,6 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         names = {f"derivations/toy/{path.name}": path for path in topic.glob("*.v")}
         monkeypatch.setattr(coq_build, "sources", lambda: names)
         monkeypatch.setattr(coq_build, "folder", lambda: tmp_path / "build")
-        monkeypatch.setattr(coq_engine, "build", coq_engine.build.__wrapped__)
         monkeypatch.setattr(coq_build, "sources_digest", coq_build.sources_digest.__wrapped__)
         claim = KernelProof("toy.sum", axioms, (), "all", statements_digest(written), topic).obligation()
         return Evidence(claim, (coq_engine.judge(claim), coq_assumptions.judge(claim)))
