@@ -9,7 +9,7 @@ REPORT ?= attnproof-report
 HF_GDN := transformers.models.qwen3_next.modeling_qwen3_next
 HF_KDA := transformers.models.kimi_linear.modeling_kimi_linear
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint coqchk bench clean
 .DELETE_ON_ERROR:
 
 $(READY): pyproject.toml constraints.txt
@@ -45,6 +45,11 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Coq's stand-alone checker on all proofs and the libraries below them: some minutes.
+coqchk: $(READY)
+	@echo "== coqchk: kernel-checked proofs, checked once more"
+	$(BIN)/attnproof prove --engine coqchk
 
 bench: $(READY)
 	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done

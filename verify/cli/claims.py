@@ -11,13 +11,16 @@ import typer
 from verify.cli.options import CORES, RESULTS, AsJson, Cores, Fresh, Results
 from verify.model import certificate, registry
 from verify.model.environment import cache_folder
-from verify.model.errors import ClaimFileError, RequestError
+from verify.model.errors import ClaimFileError
 from verify.model.verdict import Verdict, exit_code
 
 Latex = Annotated[Path | None, typer.Option(help="Also write one LaTeX file per claim into this folder.")]
 Engine = Annotated[
     str | None,
-    typer.Option(help="coq: check the kernel proofs alone, of both rooms, and show what they state."),
+    typer.Option(help="coq: check the kernel proofs alone, of both rooms; coqchk: and their libraries."),
+]
+Smt = Annotated[
+    Path | None, typer.Option(help="Also write one SMT-LIB 2 file per solver statement into this folder.")
 ]
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Claim ids; all when omitted.")]
 
@@ -29,6 +32,7 @@ def prove(
     jobs: Cores = CORES,
     fresh: Fresh = False,
     latex: Latex = None,
+    smt: Smt = None,
     engine: Engine = None,
 ) -> int:
     """Re-derive theorems: every step of every derivation is checked by a machine.
@@ -37,16 +41,10 @@ def prove(
     there. Example: attnproof prove gdn.exact-delta
     """
     if engine is not None:
-        return _engine_alone(engine, ids)
-    return _settle("derivations", ids, results, json_output, jobs, fresh, latex)
+        from verify.cli import kernel
 
-
-def _engine_alone(engine: str, ids: list[str] | None) -> int:
-    if engine != "coq":
-        raise RequestError(f"--engine knows coq only, not {engine!r}; without it every engine is asked")
-    from verify.cli import kernel
-
-    return kernel.check(ids)
+        return kernel.check(engine, ids)
+    return _settle("derivations", ids, results, json_output, jobs, fresh, latex, smt)
 
 
 def refute(
@@ -56,13 +54,20 @@ def refute(
     jobs: Cores = CORES,
     fresh: Fresh = False,
     latex: Latex = None,
+    smt: Smt = None,
+    search: Annotated[
+        bool,
+        typer.Option("--search", help="Run the searches that found the witnesses again, and nothing else."),
+    ] = False,
 ) -> int:
     """Settle the counterexamples of the registry (what refute does without a command).
 
     Without ids, all claims under counterexamples/. Exit code 0 means that every counterexample stands.
     Example: attnproof refute delta.overwrite
     """
-    return _settle("counterexamples", ids, results, json_output, jobs, fresh, latex)
+    if search:
+        return _search_again(ids, json_output)
+    return _settle("counterexamples", ids, results, json_output, jobs, fresh, latex, smt)
 
 
 def _settle(
@@ -73,6 +78,7 @@ def _settle(
     jobs: int,
     fresh: bool,
     latex: Path | None,
+    smt: Path | None,
 ) -> int:
     from verify.prove import certify_claims
 
@@ -97,10 +103,11 @@ def _settle(
     ordered = [made[name] for name in wanted if name in made]
     if latex:
         _write_latex(ordered, latex)
+    written = _write_smt(ordered, smt) if smt else ""
     if json_output:
         print(json.dumps([_summary(data) for data in ordered], indent=1, ensure_ascii=False))
     else:
-        print(_total(ordered, results, time.monotonic() - started))
+        print(_total(ordered, results, time.monotonic() - started) + written)
     if broken:
         raise ClaimFileError(broken)
     return exit_code(Verdict(data["verdict"]) for data in ordered)
@@ -112,6 +119,32 @@ def _write_latex(made: list[dict[str, Any]], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for data in made:
         (folder / f"{data['id']}.tex").write_text(latex.document(data), encoding="utf-8")
+
+
+def _write_smt(made: list[dict[str, Any]], folder: Path) -> str:
+    from verify.report import smt_files
+
+    count = sum(len(smt_files.write(data, folder)) for data in made)
+    return f" SMT-LIB files: {count} in {folder}"
+
+
+def _search_again(ids: list[str] | None, json_output: bool) -> int:
+    """Run the searches of the named counterexamples, or all there are; 1 when one finds something else."""
+    from verify.model.search import again
+
+    claims = [registry.load(name) for name in ids or [e.id for e in registry.entries("counterexamples")]]
+    if not ids:
+        claims = [claim for claim in claims if claim.counterexample and claim.counterexample.search]
+    answers = []
+    for claim in claims:
+        for found in again(claim):
+            answers.append({"id": claim.id, "found": dict(found.data), "witness_of": list(found.labels)})
+            if not json_output:
+                said = f"found again: {'; '.join(found.labels)}" if found.labels else "found something else"
+                print(f"{claim.id}: {said}", flush=True)
+    if json_output:
+        print(json.dumps(answers, indent=1, ensure_ascii=False))
+    return 0 if all(answer["witness_of"] for answer in answers) else 1
 
 
 def _line(data: dict[str, Any], cached: bool, width: int) -> str:

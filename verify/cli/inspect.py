@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from verify.cli.options import AsJson
-from verify.model import environment, registry
+from verify.model import coq_build, environment, registry
 from verify.model.environment import cache_folder
+from verify.model.errors import EnvironmentProblem
 
 
 def list_claims(json_output: AsJson = False) -> int:
@@ -47,6 +48,7 @@ def doctor() -> int:
     """Check the installation: engines, peers, name clashes, the registry of claims."""
     lines = [f"python {sys.version.split()[0]}; cache {cache_folder()}"]
     lines += [_package(name, needed) for name, needed in _PACKAGES]
+    lines.append(f"{'coq':<24} {_coq() or 'not installed':<16} kernel-checked proofs, optional")
     problems = _problems()
     print("\n".join(lines))
     for problem in problems:
@@ -66,6 +68,13 @@ _PACKAGES = (
     ("flash-linear-attention", "peer kernels, optional"),
     ("triton", "peer kernels, optional"),
 )
+
+
+def _coq() -> str | None:
+    try:
+        return coq_build.version()
+    except EnvironmentProblem:
+        return None
 
 
 def _package(name: str, needed: str) -> str:
