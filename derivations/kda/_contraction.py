@@ -52,6 +52,31 @@ def one_step(largest: Expr = cap[t], most: int = 2) -> Obligation:
     return chain.drop("neither part is negative", after, erased, faded).obligation()
 
 
+def one_step_back(most: int = 2) -> Obligation:
+    """‖x‖² ≥ ‖Diag(α_t)(I − β_t k_t k_tᵀ)x‖² for decays of at most 1; ``most`` is the largest β allowed."""
+    x, y = IndexedBase("x"), IndexedBase("y")
+    read = channels(k[t, e] * x[e])
+    definitions = (
+        Definition("erased", y[e], x[e] - beta[t] * k[t, e] * Sum(k[t, f] * x[f], (f, 1, K)), (e,)),
+        Definition("room below 1", room[t, e], 1 - alpha[t, e], (e,)),
+        Definition("room above β", slack[t], most - beta[t]),
+    )
+    signs = (alpha, room, beta, slack)
+    setting = Setting(definitions, (unit,), nonnegative=signs, nonempty=(K,), instances=SIZES)
+    before, erased = channels(x[e] ** 2), beta[t] * slack[t] * read**2
+    added = beta[t] ** 2 * read**2
+    chain = Chain("squared length before the transposed step", setting, before)
+    after = before + added * (channels(k[t, e] ** 2) - 1)
+    chain = chain.use("unit key", after, **{"unit key": -added})
+    chain = chain.unfold("what the erase takes away", channels(y[e] ** 2) + erased, "erased", "room above β")
+    decayed, faded = (
+        channels(alpha[t, e] ** 2 * y[e] ** 2),
+        channels(room[t, e] * (1 + alpha[t, e]) * y[e] ** 2),
+    )
+    chain = chain.unfold("what the decays take away", decayed + faded + erased, "room below 1")
+    return chain.drop("neither part is negative", decayed, faded, erased).obligation()
+
+
 def telescope(sign: int = -1) -> Obligation:
     """N[t] = N[j] − Σ_{j<i≤t} R[i] with R[i] = N[i − 1] − N[i], what step i takes away."""
     total = norm[j] + sign * Sum(shed[i], (i, j + 1, t))

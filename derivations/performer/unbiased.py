@@ -7,14 +7,20 @@ into q·k. A product of positive features is an exponential; one of trigonometri
 from sympy import Expr, Rational, Symbol, exp, symbols
 
 from derivations.performer._gaussian import (
-    CHARACTERISTIC,
-    GENERATING,
+    CALCULUS,
+    DENSITY,
     SIZES,
+    TRANSLATION,
     VARIABLES,
     apart,
+    characteristic_function,
     d,
+    generating_function,
+    imaginary,
     own,
     product,
+    shifted,
+    squared,
     together,
 )
 from verify.derive import Chain, Definition, Setting
@@ -49,6 +55,8 @@ def _cosine(high: str) -> Obligation:
 def parts() -> tuple[Part, ...]:
     """Both expectations, and signs."""
     return (
+        generating_function(),
+        characteristic_function(),
         Part(
             r"For $\varphi_i(x)=m^{-1/2}e^{w_i\cdot x-\|x\|^2/2}$, $\mathbb E\,\varphi(q)\cdot\varphi(k)"
             r"=e^{-(\|q\|^2+\|k\|^2)/2}\,\mathbb E\,e^{w\cdot(q+k)}=e^{q\cdot k}$ (each of the $m$ summands"
@@ -84,8 +92,9 @@ CLAIM = Claim(
     scope="every width d, every number of features m, all real q and k",
     variables=VARIABLES,
     assumptions=(
-        GENERATING,
-        CHARACTERISTIC,
+        DENSITY,
+        TRANSLATION,
+        CALCULUS,
         Assumption("expectations are linear"),
         Assumption(r"$\cos a\cos b+\sin a\sin b=\cos(a-b)$ and $\cos x\le1-x^2/2+x^4/24$"),
     ),
@@ -94,6 +103,8 @@ CLAIM = Claim(
     mutants=(
         Mutant("norms multiplied", "positive features with e^{+‖x‖²/2}", lambda: (_positive(-1),)),
         Mutant("norms divided", "trigonometric features with e^{−‖x‖²/2}", lambda: (_trigonometric(-own),)),
+        Mutant("sign of the square", "E exp w·z as e^{−‖z‖²/2}", lambda: (shifted(-squared / 2),)),
+        Mutant("real shift", "cosines that grow as exponentials do", lambda: (imaginary(exp(squared / 2)),)),
         Mutant("more negative", "the bound of cos 2 below −1/2", lambda: (_cosine("-1/2"),)),
     ),
     remark="Unbiased weights do not make an unbiased output: the normaliser is estimated too, and a quotient"

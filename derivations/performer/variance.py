@@ -8,14 +8,17 @@ r + 4 q·k.
 from sympy import Expr, Integer, exp, symbols
 
 from derivations.performer._gaussian import (
-    CHARACTERISTIC,
-    GENERATING,
+    CALCULUS,
+    DENSITY,
     SIZES,
+    TRANSLATION,
     VARIABLES,
     apart,
     c,
+    characteristic_function,
     coordinates,
     d,
+    generating_function,
     k,
     own,
     product,
@@ -78,6 +81,8 @@ def parts() -> tuple[Part, ...]:
     """Both variances, their difference, and the extremes."""
     cosh = (exp(apart) + exp(-apart)) / 2
     return (
+        generating_function(),
+        characteristic_function(),
         Part(
             r"Positive features: $\mathrm{Var}=\frac1m(e^{-\|q\|^2-\|k\|^2}\,\mathbb E\,e^{2w\cdot(q+k)}-"
             r"e^{2q\cdot k})=\frac1me^{2q\cdot k}(e^{\|q+k\|^2}-1)$.",
@@ -124,8 +129,9 @@ CLAIM = Claim(
     scope="every width d, every number of independent features m, all real q and k",
     variables=VARIABLES,
     assumptions=(
-        GENERATING,
-        CHARACTERISTIC,
+        DENSITY,
+        TRANSLATION,
+        CALCULUS,
         Assumption("the variance of a mean of m independent variables is that of one over m"),
         Assumption(r"$\cos^2x=(1+\cos2x)/2$, and $\ln$ is increasing"),
     ),
