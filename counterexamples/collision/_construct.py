@@ -1,115 +1,50 @@
-"""Two histories with one linear-attention state, for any exact features of fewer columns than tokens."""
+"""Two histories with one linear-attention state, for exact features: data of a ``state-collision``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from derivations.softmax.definition import attend
-from verify.model.errors import RequestError
-from verify.numbers.convert import Number, to_fraction
+from counterexamples.collision._query import BALLS, separating
 
-Row = Sequence[Number]
+LARGEST_VALUE_BITS = 4
 
-
-def null_vector(features: Sequence[Row]) -> list[Fraction]:
-    """A z ≠ 0 with featuresᵀ z = 0, for features T×m with T > m (exact elimination).
-
-    Raises:
-        RequestError: the feature matrix has full row rank, so T ≤ m and there is no such z.
-    """
-    from verify.numbers.exact import Exact
-
-    reduced, rank = Exact().matrix(features).transpose().rref()
-    tokens = len(features)
-    pivots = [next(t for t in range(tokens) if reduced[row, t] != 0) for row in range(rank)]
-    free = next((t for t in range(tokens) if t not in pivots), None)
-    if free is None:
-        raise RequestError(
-            f"{tokens} tokens have {rank} independent features: no collision; give more tokens than features"
-        )
-    z = [Fraction(int(t == free)) for t in range(tokens)]
-    for row, t in enumerate(pivots):
-        entry = reduced[row, free]
-        z[t] = -Fraction(int(entry.p), int(entry.q))
-    return z
+Rows = Sequence[Sequence[Fraction]]
 
 
-def collide(
-    features: Sequence[Row] | Callable[[Row], Row],
-    keys: Sequence[Row],
-    values: Sequence[Row],
-    direction: Row,
-    query: Row | None = None,
-    *,
-    precision: int = 256,
-) -> dict[str, Any]:
-    """Data of a ``state-collision`` obligation: values V and V + z wᵀ, one state, two softmax outputs.
+def collide(features: Rows, null: Sequence[int], keys: Rows, width: int) -> dict[str, Any]:
+    """Two histories with values V and V + z wᵀ, one state, and two softmax outputs at a query.
+
+    V is the part of z below 0, with its sign changed, in every coordinate; w is 1 in every coordinate. z is
+    the null vector, divided by a power of two where it would exceed 16.
 
     Args:
-        features: T×m exact numbers, or the feature map itself (key → m exact numbers).
-        keys: T×d; the softmax weights are ∝ exp(query·key).
-        values: T×V.
-        direction: w, V numbers, not all zero.
-        query: d numbers; by default the best of a few fixed ones.
-        precision: bits for the enclosure of the gap between the softmax outputs.
+        features: T×m.
+        null: T integers, a null vector of featuresᵀ.
+        keys: T×K, distinct.
+        width: V, the width of the values.
 
     Raises:
-        RequestError: there is no collision (T ≤ m and independent features), or no query tried tells
-            the two histories apart at this precision.
+        SearchEnded: no query tried separates the two histories.
     """
-    rows = [features(key) for key in keys] if callable(features) else features
-    z, w = null_vector(rows), [to_fraction(x) for x in direction]
-    first = [[to_fraction(x) for x in row] for row in values]
-    second = [
-        [x + amount * step for x, step in zip(row, w, strict=True)]
-        for row, amount in zip(first, z, strict=True)
-    ]
-    queries = _queries(len(keys[0])) if query is None else [[to_fraction(x) for x in query]]
-    gap, seen = max((_gap(keys, first, second, candidate, precision), candidate) for candidate in queries)
-    if gap <= 0:
-        raise RequestError(f"no query tried tells the two histories apart at {precision} bits; give another")
-    shared = {"features": _text(rows), "keys": _text(keys)}
+    z = scaled(null)
+    query, gap = separating(keys, [BALLS.number(x) for x in z], Fraction(1))
+    shared = {"features": text(features), "keys": text(keys)}
     return {
-        "first": {**shared, "values": _text(first)},
-        "second": {**shared, "values": _text(second)},
+        "first": {**shared, "values": text([[max(-x, Fraction(0))] * width for x in z])},
+        "second": {**shared, "values": text([[max(x, Fraction(0))] * width for x in z])},
         "z": [str(x) for x in z],
-        "w": [str(x) for x in w],
-        "query": [str(x) for x in seen],
+        "w": ["1"] * width,
+        "query": [str(x) for x in query],
         "gap": str(gap),
     }
 
 
-def _queries(width: int) -> list[list[Fraction]]:
-    """Slanted directions at several lengths: different keys rarely have equal products with all of them."""
-    slant = [Fraction(1, i + 1) for i in range(width)]
-    return [[size * x for x in slant] for size in map(Fraction, ("1/4", "1", "4", "-1/4", "-1", "-4"))]
+def scaled(z: Sequence[int]) -> list[Fraction]:
+    """Divided by the power of two that brings the largest entry below 16, if it is not there."""
+    bits = max(0, max(abs(x) for x in z).bit_length() - LARGEST_VALUE_BITS)
+    return [Fraction(x, 1 << bits) for x in z]
 
 
-def _text(rows: Sequence[Row]) -> list[list[str]]:
-    return [[str(to_fraction(x)) for x in row] for row in rows]
-
-
-def _gap(
-    keys: Sequence[Row], first: Sequence[Row], second: Sequence[Row], query: Row, precision: int
-) -> Fraction:
-    """A rational certainly below the largest difference of a coordinate of the two softmax outputs."""
-    from verify.numbers.ball import Ball
-
-    balls = Ball(precision)
-
-    def column(row: Row) -> Any:
-        return balls.matrix([[to_fraction(x)] for x in row])
-
-    def output(values: Sequence[Row]) -> Any:
-        k, v = [column(row) for row in keys], [column(row) for row in values]
-        return attend(balls, column(query), k, v, scale=balls.number(1))
-
-    differences = balls.sub(output(first), output(second)).entries()
-    return max(_below(x) for x in differences)
-
-
-def _below(ball: Any) -> Fraction:
-    mantissa, exponent = ball.abs_lower().man_exp()
-    # Fewer bits than the enclosure has, so that a re-check at another precision has room.
-    drop = max(0, int(mantissa).bit_length() - 20)
-    return Fraction(int(mantissa) >> drop) * Fraction(2) ** (int(exponent) + drop)
+def text(rows: Rows) -> list[list[str]]:
+    """A matrix as certificates hold it."""
+    return [[str(x) for x in row] for row in rows]

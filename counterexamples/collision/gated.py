@@ -1,74 +1,61 @@
-"""Gates that depend on the token do not keep GDN and KDA from merging histories.
+"""Gates that depend on the token do not keep GDN and KDA from merging histories."""
 
-The statement that fails: collisions are an artefact of linear attention, where the state is linear in the
-values; with gates and strengths computed from each token the map from tokens to states is so nonlinear that
-histories stay apart.
-
-Why one would believe it: the null-space construction needs fixed features, and here the last token changes
-its own key, value, strength and decay at once.
-
-The catch: it is a smooth map all the same, from more numbers than the state has. Two tokens' entries are
-enough to steer a state of two numbers wherever another history has led it.
-
-The repair: none; count numbers. The collision is found by Newton's method and its existence certified by
-Krawczyk's test: an interval map takes a tiny box of real tokens into itself, so a history with exactly the
-same state lies in it.
-"""
-
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
-from typing import Any
 
-from sympy import Expr
-
-from counterexamples.collision._gated import (
-    FIRST,
-    UNKNOWN,
-    equations,
-    preconditioner,
-    program,
-    second,
-    softmax_output,
-)
-from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
+from counterexamples.collision._gated_layer import Layer, Rows, read
+from counterexamples.collision._gated_pair import ASSUMPTIONS, Collision
+from verify.model.claim import Claim, Counterexample, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
-RADIUS = Fraction(1, 2**30)
-CENTRES = {
-    "gdn": (Fraction(486941950902, 2**40), Fraction(143093068044, 2**40)),
-    "kda": (Fraction(503474289981, 2**40), Fraction(140932296222, 2**40)),
+GRID = 2**40
+UNKNOWN = ((1, 2), (2, 2))
+"""The last entries of the second and third token."""
+FIRST: Rows = [[Fraction(x) for x in token] for token in ((1, 0, 1), (0, 1, 1), (1, 1, 0))]
+CHANGED = [Fraction(1), Fraction(1, 2), Fraction(1, 2)]
+"""First token of the second history."""
+NEXT_TOKEN = [Fraction(1), Fraction(0), Fraction(-1)]
+CENTRES = {"gdn": (486942187124, 143093195410), "kda": (503474539709, 140932421456)}
+"""y_1 and y_2 from Newton's method, in units of 1/GRID."""
+INVERSES = {
+    "gdn": (("-1.121286", "3.069507"), ("1.192592", "0.161782")),
+    "kda": (("-0.981335", "2.931366"), ("1.174556", "0.179389")),
 }
-"""y_1 and y_2 from Newton's method, rounded."""
 
 
-@cache
-def _difference() -> Expr:
-    """Softmax output of the first history minus that of the second."""
-    return softmax_output(FIRST) - softmax_output(second())
-
-
-def _collision(
-    mechanism: str, above: str, shift: Fraction = Fraction(0), flipped: bool = False
-) -> Obligation:
-    centre = CENTRES[mechanism]
-    inverse = preconditioner(mechanism, centre)
-    if flipped:
-        inverse.reverse()
-    steps, (*system, apart) = program([*equations(mechanism), _difference()])
-    data: dict[str, Any] = {
-        "steps": steps,
-        "variables": [symbol.name for symbol in UNKNOWN],
-        "equations": system,
-        "centre": [str(centre[0] + shift), str(centre[1])],
-        "radius": [str(RADIUS)] * 2,
-        "inverse": inverse,
-        "apart": apart,
-        "above": above,
-    }
-    label = (
-        f"{mechanism.upper()}: a second history with the same state, softmax outputs more than {above} apart"
+def layer(mechanism: str) -> Layer:
+    """The head, ``"gdn"`` or ``"kda"``; its decay σ(−w_gate x) has A_log and dt_bias 0."""
+    gates = (("-1/2", -1, "-1/3"), (-2, "1/2", -1))
+    return read(
+        {
+            "w_q": ((1, 0, 0), (0, 1, 0)),
+            "w_k": ((1, "1/2", 0), ("-1/3", 1, "1/2")),
+            "w_v": (("1/2", -1, 1),),
+            "w_beta": (1, "1/4", "-1/2"),
+            "w_gate": gates[0] if mechanism == "gdn" else gates,
+        }
     )
-    return Obligation("zero-in-box", label, "B", data)
+
+
+def collision(mechanism: str) -> Collision:
+    """The two histories of one mechanism."""
+    y_1, y_2 = (Fraction(y, GRID) for y in CENTRES[mechanism])
+    second = [CHANGED, [*FIRST[1][:2], y_1], [*FIRST[2][:2], y_2]]
+    return Collision(
+        layer(mechanism),
+        FIRST,
+        second,
+        UNKNOWN,
+        radius=Fraction(1, 2**30),
+        inverse=[[Fraction(x) for x in row] for row in INVERSES[mechanism]],
+        next_token=NEXT_TOKEN,
+        gap=Fraction(1, 3),
+    )
+
+
+def _obligation(mechanism: str) -> Obligation:
+    label = f"{mechanism.upper()}: a second history with the same state, softmax outputs more than 1/3 apart"
+    return collision(mechanism).obligation(label)
 
 
 def parts() -> tuple[Part, ...]:
@@ -76,18 +63,22 @@ def parts() -> tuple[Part, ...]:
     return (
         Part(
             r"GDN: the tokens $(1,0,1),(0,1,1),(1,1,0)$ and $(1,\frac12,\frac12),(0,1,y_1),(1,1,y_2)$ have"
-            r" exactly one state"
-            r" for some $y$ within $2^{-30}$ of $(0.44287,0.13014)$; softmax attention over the same keys"
-            r" and values tells"
-            r" them apart by more than $\frac12$.",
-            (_collision("gdn", "1/2"),),
+            r" exactly one state for some $y$ within $2^{-30}$ of $(0.44287,0.13014)$; when $(1,0,-1)$"
+            r" comes next, softmax attention over the same keys and values tells them apart by more than"
+            r" $\frac13$.",
+            (_obligation("gdn"),),
         ),
         Part(
             r"KDA, with one decay per channel: the same for some $y$ within $2^{-30}$ of"
             r" $(0.45791,0.12818)$.",
-            (_collision("kda", "1/2"),),
+            (_obligation("kda"),),
         ),
     )
+
+
+def _flipped() -> tuple[Obligation, ...]:
+    right = collision("kda")
+    return (replace(right, inverse=right.inverse[::-1]).obligation("wrong inverse"),)
 
 
 CLAIM = Claim(
@@ -95,17 +86,17 @@ CLAIM = Claim(
     title="Gates that depend on the token do not keep GDN and KDA from merging histories",
     statement=(
         r"For GDN and for KDA with $K=2$, $V=1$ and keys, values, strengths and decays computed from each"
-        r" token by fixed"
-        r" projections (unit keys, sigmoid gates) there are two different histories of three real tokens"
-        r" with exactly the same"
-        r" state and softmax outputs more than $\frac12$ apart."
+        r" token by fixed projections (normed keys, sigmoid gates) there are two different histories of three"
+        r" real tokens with exactly the same state and, at the same next token, softmax outputs more than"
+        r" $\frac13$ apart."
     ),
     source="new",
     status=Status.NEW,
-    scope="these projections and histories; the same program searches others",
+    scope="these projections and histories; attnproof refute gated-collision searches for others",
     variables=(
         Variable("x", r"token, $\mathbb{R}^3$"),
-        Variable("k", r"$W_kx/\|W_kx\|$, $W_k=\begin{pmatrix}1&1/2&0\\-1/3&1&1/2\end{pmatrix}$"),
+        Variable("k", r"$n(W_kx)$, $W_k=\begin{pmatrix}1&1/2&0\\-1/3&1&1/2\end{pmatrix}$"),
+        Variable("n(y)", r"$y/\sqrt{\sum y_i^2+10^{-6}}$, the norm of the kernels"),
         Variable("v", r"$\frac12x_1-x_2+x_3$"),
         Variable(r"\beta", r"$\sigma(x_1+\frac14x_2-\frac12x_3)$"),
         Variable(
@@ -113,26 +104,50 @@ CLAIM = Claim(
             r"$\sigma(\frac12x_1+x_2+\frac13x_3)$ and, for KDA's other channel,"
             r" $\sigma(2x_1-\frac12x_2+x_3)$",
         ),
-        Variable("q", r"query of the softmax, $(\frac32,-1)$"),
+        Variable("q", r"query of the softmax, $n((x_1,x_2))$, its scale $1/\sqrt2$"),
     ),
-    assumptions=(
-        Assumption(
-            "zero initial state; tokens are real numbers, so the second history is known to within the box"
-        ),
-        Assumption("Krawczyk's test (from Brouwer's fixed-point theorem)", cited=True),
-    ),
+    assumptions=ASSUMPTIONS,
     asked="B",
     parts=parts,
     mutants=(
-        Mutant("box beside", "a box moved by 2⁻²⁰", lambda: (_collision("gdn", "1/2", Fraction(1, 2**20)),)),
-        Mutant(
-            "wrong inverse",
-            "the preconditioner with its rows exchanged",
-            lambda: (_collision("kda", "1/2", flipped=True),),
-        ),
-        Mutant("gap", "outputs claimed 1 apart", lambda: (_collision("gdn", "1"),)),
+        *collision("gdn").mutants(),
+        Mutant("wrong inverse", "the preconditioner with its rows exchanged", _flipped),
     ),
     remark="The histories differ in their first token, and the two later tokens are answers to it: an"
-    " adversary needs to see"
-    " the projections, not to control every token.",
+    " adversary needs to see the projections, not to control every token.",
+    counterexample=Counterexample(
+        fails=(
+            "Collisions are an artefact of linear attention, where the state is linear in the "
+            "values; with gates and strengths computed from each token the map from tokens to states "
+            "is so nonlinear that histories stay apart."
+        ),
+        believed=(
+            "The null-space construction needs fixed features, and here the last token changes its "
+            "own key, value, strength and decay at once."
+        ),
+        catch=(
+            "It is a smooth map all the same, from more numbers than the state has. Two tokens' "
+            "entries are enough to steer a state of two numbers wherever another history has led it."
+        ),
+        gap=(
+            "The states agree exactly; the softmax outputs are enclosed as 0.364453 (GDN) and 0.362047 "
+            r"(KDA) apart, certainly more than $\frac13$."
+        ),
+        witness=(
+            "GDN: a second history with the same state, softmax outputs more than 1/3 apart",
+            "KDA: a second history with the same state, softmax outputs more than 1/3 apart",
+        ),
+        smallest=(
+            "Not established. Two unknown entries are the fewest for a state of two numbers; one "
+            "stands in each of the last two tokens, and the first token is what differs."
+        ),
+        repair=(
+            "None at fixed width; count numbers. The collision is found by Newton's method and its "
+            "existence certified by Krawczyk's test: an interval map takes a tiny box of real tokens "
+            "into itself, so a history with exactly the same state lies in it. A later layer that "
+            "still sees the tokens can separate them."
+        ),
+        repaired_by=("state.dimension-wall", "state.hybrid-repair"),
+        search="counterexamples.collision._search:gated",
+    ),
 )

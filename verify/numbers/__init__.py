@@ -1,7 +1,8 @@
 """The number systems behind one protocol.
 
 `protocol` has the vocabulary; `exact`, `ball`, `symbolic`, `float64` and `multiprecision` one system each,
-its library imported only with it; `formats` the float formats of kernels; `triangular` forward substitution.
+its library imported only with it; `dual` derivatives over any of them; `formats` the float formats of
+kernels; `triangular` forward substitution.
 """
 
 import importlib

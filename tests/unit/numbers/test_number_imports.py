@@ -14,6 +14,7 @@ HEAVY = {"flint", "mpmath", "sympy", "numpy", "torch"}
         ("verify.numbers", set()),
         ("verify.numbers.protocol", set()),
         ("verify.numbers.triangular", set()),
+        ("verify.numbers.dual", set()),
         ("verify.numbers.formats", set()),
         ("verify.numbers.exact", {"flint"}),
         ("verify.numbers.ball", {"flint"}),

@@ -4,6 +4,7 @@ import typer
 from typer.core import TyperGroup
 
 from verify.cli.claims import refute
+from verify.cli.refute import collision, gated_collision, rank, representable, retention
 
 
 class _ClaimsByDefault(TyperGroup):
@@ -27,3 +28,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("claims")(refute)
+app.command("collision")(collision.collision)
+app.command("rank")(rank.rank)
+app.command("representable")(representable.representable)
+app.command("gated-collision")(gated_collision.gated_collision)
+app.command("retention")(retention.retention)

@@ -1,11 +1,24 @@
 """What every request ends with: its certificate is settled, written and summed up on the terminal."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from verify.model.claim import Claim
+from verify.model.errors import RequestError
 from verify.model.verdict import Verdict, exit_code
+
+
+def certificate_name(given: str, *words: str) -> str:
+    """The name the user gave, or one made of the command and its object: letters, digits and dashes.
+
+    Raises:
+        RequestError: the given name holds something else.
+    """
+    if given and not re.fullmatch(r"[a-z0-9-]+", given):
+        raise RequestError(f"the name {given!r} may hold small letters, digits and dashes only")
+    return given or re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def finish(claim: Claim, given: Any, results: Path, json_output: bool) -> int:
