@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import lcm
+from operator import mul
 from typing import Any
 
 from verify.checkers.terms import IllFormed, rational
@@ -57,9 +59,18 @@ def matrix(value: object) -> Matrix:
     return rows
 
 
+def _common(values: Sequence[Fraction]) -> tuple[list[int], int]:
+    """Numerators over one denominator: sums of products need no common divisors then."""
+    scale = lcm(*(x.denominator for x in values))
+    return [x.numerator * (scale // x.denominator) for x in values], scale
+
+
 def dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:
     """Inner product of two vectors of one length."""
-    return sum((x * y for x, y in zip(left, right, strict=True)), Fraction(0))
+    if len(left) != len(right):
+        raise ValueError(f"vectors of {len(left)} and {len(right)} numbers have no inner product")
+    (numerators, scale), (others, other) = _common(left), _common(right)
+    return Fraction(sum(map(mul, numerators, others)), scale * other)
 
 
 def transpose(rows: Matrix) -> Matrix:
@@ -68,9 +79,18 @@ def transpose(rows: Matrix) -> Matrix:
 
 
 def product(left: Matrix, right: Matrix) -> Matrix:
-    """Matrix product."""
-    columns = transpose(right)
-    return [[dot(row, column) for column in columns] for row in left]
+    """Matrix product.
+
+    Raises:
+        ValueError: the rows of one are not as long as the columns of the other.
+    """
+    if any(len(row) != len(right) for row in left):
+        raise ValueError("the rows of the left factor are not as long as the columns of the right one")
+    columns = [_common(column) for column in transpose(right)]
+    return [
+        [Fraction(sum(map(mul, row, column)), scale * other) for column, other in columns]
+        for row, scale in map(_common, left)
+    ]
 
 
 def shown(value: Sequence[Fraction] | Matrix) -> str:

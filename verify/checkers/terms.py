@@ -52,7 +52,8 @@ def rational(value: object) -> Fraction:
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, str) and _RATIONAL.fullmatch(value):
-        return Fraction(value)
+        numerator, _, denominator = value.partition("/")
+        return Fraction(int(numerator), int(denominator)) if denominator else Fraction(int(numerator))
     raise IllFormed(f"{value!r} is not an exact rational such as 2 or '-3/4'")
 
 

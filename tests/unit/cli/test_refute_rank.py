@@ -43,7 +43,7 @@ def test_the_example_of_the_help_works_and_a_forgery_fails(folder: Path) -> None
     done = refute("--points", str(EXAMPLES / "twelve_tokens.json"), cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("cited: A softmax matrix of rank 12")
-    assert "12 singular values to at least 32 digits" in done.stdout
+    assert "12 of 12 singular values are above 0, known to at least 32 digits" in done.stdout
     assert "planted falsehoods noticed: 4 of 4" in done.stdout
     table = done.stdout.split("least error of m features:")[1].splitlines()
     assert table[-1].split() == ["11", "0.00000479986", "0.00000479986"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from counterexamples.kda._retention import Head, claim
+from counterexamples.kda._kept import Head
+from counterexamples.kda._retention import claim
 from derivations.kda.definition import recurrence
 from verify.cli.refute.retention import retention
 from verify.model import certificate
@@ -153,3 +154,10 @@ def test_decays_beyond_any_float_are_bounded(tmp_path: Path) -> None:
     """2000 gates of g = −300: e^−599700 lies below what is told."""
     (tmp_path / "g.json").write_text(json.dumps([-300] * 2000), encoding="utf-8")
     assert request(tmp_path, str(tmp_path / "g.json"), log=True, token=1) == 0
+
+
+def test_many_values_and_strengths_in_rows(tmp_path: Path) -> None:
+    assert request(tmp_path, ",".join(["1/2"] * 400), token=400) == 0
+    (tmp_path / "b.json").write_text("[[1, 2]]", encoding="utf-8")
+    with pytest.raises(RequestError, match="one number per token, not rows of 2"):
+        request(tmp_path, "0.5,1", betas=str(tmp_path / "b.json"))

@@ -35,9 +35,9 @@ def rank(
 ) -> int:
     """Certified rank and singular values of your softmax matrix, and the least error of m features.
 
-    The matrix holds e^(scale q·k), every row divided by its sum. Each singular value is enclosed to at least
-    30 digits, and so is the smallest spectral and Frobenius error that any kernel of m features makes, for
-    every m. Numbers are integers, decimals or text such as "1/3".
+    The matrix holds e^(scale q·k), every row divided by its sum. Each singular value that is certainly
+    above 0 is enclosed to at least 30 digits, and so is the smallest spectral and Frobenius error that any
+    kernel of m features makes, for every m. Numbers are integers, decimals or text such as "1/3".
 
     Example: attnproof refute rank --points examples/twelve_tokens.json
     """

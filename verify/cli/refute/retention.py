@@ -27,16 +27,21 @@ def retention(
     and the product of each channel; with keys also what reading the token's own key returns, exactly where
     the decays are rational. Example: attnproof refute retention --gates 9/10,0.98,1/2,99/100 --token 1
     """
-    from counterexamples.kda import _retention as construct
+    from counterexamples.kda._kept import Head
+    from counterexamples.kda._retention import claim, table
     from verify.cli.refute import answers
+    from verify.model.errors import RequestError
 
     rows = _table(gates, "gates")
-    strengths = [row[0] for row in _table(betas, "betas")] if betas else [Fraction(1)] * len(rows)
-    head = construct.Head(rows, log, strengths, _table(keys, "keys") if keys else None)
+    given_betas = _table(betas, "betas") if betas else [[Fraction(1)]] * len(rows)
+    if wide := next((row for row in given_betas if len(row) > 1), None):
+        raise RequestError(f"betas must be one number per token, not rows of {len(wide)}")
+    strengths = [beta for (beta,) in given_betas]
+    head = Head(rows, log, strengths, _table(keys, "keys") if keys else None)
     stem = Path(gates).stem if _is_file(gates) else "values"
-    made = construct.claim(answers.certificate_name(name, "retention", stem), head, token)
+    made = claim(answers.certificate_name(name, "retention", stem), head, token)
     if not json_output:
-        print(construct.table(made))
+        print(table(made))
     given: dict[str, Any] = {
         "gates": _text(rows),
         "log": log,
@@ -48,7 +53,7 @@ def retention(
 
 
 def _is_file(given: str) -> bool:
-    return Path(given).suffix in (".json", ".csv") or Path(given).is_file()
+    return "," not in given and (Path(given).suffix in (".json", ".csv") or Path(given).is_file())
 
 
 def _table(given: str, what: str) -> list[list[Fraction]]:
