@@ -60,14 +60,16 @@ def _claim(data: dict[str, Any]) -> Outcome:
     faults += _derived(data, settled)
     note = f", {left} rest on the solvers' word" if left else ""
     if settled.kernel:
-        fault, said = _kernel(settled.kernel)
+        fault, said = _kernel(settled.kernel, f"Attnproof.{data['room']}.{data['id'].replace('-', '_')}")
         faults += [fault] if fault else []
         note += f"; {said}"
     return Outcome(f"{data['verdict']}, {again} obligations judged again{note}", tuple(faults))
 
 
-def _kernel(item: Evidence) -> tuple[str, str]:
+def _kernel(item: Evidence, module: str) -> tuple[str, str]:
     """What is wrong with a kernel-checked proof, and what could be looked at: Coq may not be here."""
+    if item.obligation.data.get("module") != module:
+        return "the Coq proof recorded is not that of this claim", "Coq proof of another claim"
     words = ask("verify.checkers", item.obligation)
     if any(word.verdict is Verdict.UNDECIDED for word in words) or item.verdict is Verdict.UNDECIDED:
         return "", f"Coq proof not checked again ({'; '.join(word.detail for word in words)})"

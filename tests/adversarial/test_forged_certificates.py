@@ -22,13 +22,18 @@ FORGERIES: dict[str, tuple[str, Forge]] = {
     "mutants removed": ("delta.overwrite", lambda d: d["mutants"].clear()),
     "surviving mutant": ("delta.overwrite", lambda d: d["mutants"][0].update(verdict="undecided")),
     "mutant's fate": ("delta.overwrite", lambda d: d["mutants"][0].update(rejected=False)),
-    "strength reached": ("delta.overwrite", lambda d: d.update(reached="KSEC")),
+    "strength reached": ("delta.overwrite", lambda d: d.update(reached="KSEBC")),
     "word of a part": ("delta.overwrite", lambda d: d["parts"][0].update(word="cited")),
     "word of an item": ("delta.overwrite", lambda d: evidence(d).update(verdict="bounded")),
     "one solver only": ("kda.no-shear", lambda d: evidence(d, 0, 1)["checks"].pop()),
     "checker's word": ("delta.overwrite", lambda d: evidence(d)["checks"][-1].update(verdict="cited")),
     "witness": ("delta.overwrite", lambda d: evidence(d, 1)["data"].update(output=["1/5", "99/100"])),
     "best word": ("chunk.knob", lambda d: evidence(d, 0).update(best="sampled")),
+    "another claim's Coq proof": (
+        "delta.overwrite",
+        lambda d: d["kernel"]["data"].update(module="Attnproof.counterexamples.delta.order"),
+    ),
+    "a Coq proof that covers more": ("delta.overwrite", lambda d: d["kernel"].update(verdict="bounded")),
     "unknown field": ("delta.overwrite", lambda d: d.update(trusted=True)),
 }
 
