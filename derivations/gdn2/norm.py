@@ -122,7 +122,7 @@ def _signs_above_one() -> Obligation:
 
 
 def _signs_equal_vectors() -> Obligation:
-    """At c = 1 the equation is uz = 0 with u = σ − 1, z = σ + 1 − η, and 2σ − η is 2u + 2 − η and 2z + η − 2."""
+    """At c = 1 the equation is uz = 0 with u = σ − 1 and z = σ + 1 − η = u + 2 − η."""
     z = "(+ (- sigma eta) 1.0)"
     uz = f"(* (- sigma 1.0) {z})"
     large = (
@@ -157,11 +157,9 @@ def parts() -> tuple[Part, ...]:
             r" $\max(1,\eta-1)$, the norm of the erase factor of the delta rule.",
             (
                 _above_one("1.0"),
-                _query(
-                    "c = 1: the larger root is the larger of 1 and η − 1",
-                    "(= c 1.0)",
-                    "(not (= sigma (ite (> (- eta 1.0) 1.0) (- eta 1.0) 1.0)))",
-                ),
+                _signs_above_one(),
+                _equal_vectors(),
+                _signs_equal_vectors(),
             ),
         ),
     )

@@ -2,15 +2,20 @@
 
 With R = βkkᵀ the off-diagonal entries are M_ij = −R_ijα_j and the diagonal ones (1 − R_jj)α_j. Where three
 channels mix, one α_j is forced by four entries, and with it everything else; where two mix, α_j is a root of
-a quadratic that always has a nonzero real root; a matrix without entries off the diagonal is a gate.
+a quadratic that always has a nonzero real root; a matrix without entries off the diagonal is a gate. With
+α in [0, 1], ‖k‖ = 1 and β in [0, 2] more is asked of the same numbers.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from sympy import Expr, IndexedBase, Integer, symbols
 
-from derivations.kda._represent import Step, represent
+from derivations.kda import _contraction as contraction
+from derivations.kda import _step_evidence
+from derivations.kda._represent import Impossible, Step, Surd, represent
 from verify.derive import Chain, Definition, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.derive.tree import tree
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
@@ -21,9 +26,20 @@ k, alpha = IndexedBase("k"), IndexedBase(r"\alpha")
 M = IndexedBase("M")
 
 THREE_CHANNELS = [["5/12", "-1/3", "-2/3"], ["-1/6", "1/3", "-4/3"], ["-1/6", "-2/3", "2/3"]]
+HALVED = [["5/24", "-1/6", "-1/3"], ["-1/12", "1/6", "-2/3"], ["-1/12", "-1/3", "1/3"]]
 DEAD_CHANNEL = [["5/12", "-1/3", "0"], ["-1/6", "1/3", "0"], ["-1/6", "-2/3", "0"]]
 TWO_CHANNELS = [["1", "2"], ["1", "1"]]
 SLANTED = [["1", "2"], ["0", "1"]]
+OUTSIDE = (
+    [["1", "0"], ["1", "0"]],
+    [["0", "1"], ["-1", "0"]],
+    [["0", "1/4"], ["1/2", "1/2"]],
+    [["0", "3/4"], ["1/2", "-1/4"]],
+    [["2/3", "-1/3", "1/6"], ["-1/3", "2/3", "1/6"], ["-1/3", "-1/3", "-1/3"]],
+    [["5/8", "1/8", "1/8"], ["1/8", "5/8", "1/8"], ["1/8", "1/8", "5/8"]],
+    [["0", "-1/2", "-1/4"], ["-1/2", "0", "-1/4"], ["-1/4", "-1/4", "3/8"]],
+)
+"""Bounds broken, one each: length, signs, room, strength; with three channels: decay, erase, strength."""
 
 
 def _numbers(matrix: list[list[str]]) -> list[list[Fraction]]:
@@ -90,19 +106,53 @@ def _root(condition: str) -> Obligation:
     return Obligation("smt", label, "S", {"smtlib": text, "expect": "unsat", "logic": "QF_NRA"})
 
 
-def _found(matrix: list[list[str]], change: Fraction = Fraction(0)) -> Obligation:
-    """The program's step for a matrix, multiplied out by the checker."""
-    step = represent(_numbers(matrix))
-    assert isinstance(step, Step)
-    data = {
-        "direction": [str(x) for x in step.direction],
-        "norm_squared": str(step.norm_squared),
-        "beta": str(step.beta + change),
-        "alpha": [str(x) for x in step.alpha],
-        "matrix": matrix,
-        "unit": True,
-    }
-    return Obligation("kda-step", "the step that the program finds, multiplied out", "E", data)
+def _found(matrix: list[list[str]], bounded: bool = False, change: int = 0) -> Obligation:
+    """The program's step for a matrix, multiplied out by the checker; ``change`` is added to R at (0, 0)."""
+    step = represent(_numbers(matrix), bounded)
+    assert isinstance(step, Step), matrix
+    (corner, *row), *rows = step.erase
+    erase = ((Surd(corner.p + change, corner.q), *row), *rows)
+    label = "the step that the program finds, multiplied out"
+    changed = Step(step.alpha, erase, step.radicand)
+    return _step_evidence.product(label, _numbers(matrix), (changed,), bounded)
+
+
+def _refused(
+    matrix: list[list[str]], bounded: bool = True, other: list[list[str]] | None = None
+) -> Obligation:
+    """The program's reason why a matrix is no step, looked up by the checker in that matrix or another."""
+    found = represent(_numbers(matrix), bounded)
+    assert isinstance(found, Impossible), matrix
+    label = f"the program's reason why {matrix} is no step"
+    return _step_evidence.impossible(label, _numbers(other or matrix), found, bounded)
+
+
+def _of_a_gate(matrix: list[list[str]]) -> Callable[[], tuple[Obligation, ...]]:
+    size = range(len(matrix))
+    gate = [["1/2" if i == j else "0" for j in size] for i in size]
+    return lambda: (_refused(matrix, other=gate),)
+
+
+def _room(asked: str) -> Obligation:
+    """(t − a)(t − b) = m² with a, b ≤ t ≤ c: then a, b ≤ c and (c − a)(c − b) ≥ m²."""
+    text = f"""(set-logic QF_NRA)
+(declare-const a Real)(declare-const b Real)(declare-const c Real)(declare-const m Real)(declare-const t Real)
+(assert (= (* (- t a) (- t b)) (* m m)))
+(assert {asked})
+(assert (<= t c))
+(assert (not (and (<= a c) (<= b c) (>= (* (- c a) (- c b)) (* m m)))))
+(check-sat)
+"""
+    label = "what two channels ask of the largest decay"
+    return Obligation("smt", label, "S", {"smtlib": text, "expect": "unsat", "logic": "QF_NRA"})
+
+
+def _strength() -> Obligation:
+    """β = R_ii + R_jj = 2 − (a + b)/α_j, as (I − R)_jjα_j = M_jj = a and (I − R)_iirα_j = M_ii = rb."""
+    own, other = symbols("a b")
+    setting = Setting(nonzero=(alpha[j],), instances=({j: 1}, {j: 2}))
+    chain = Chain("strength of a step of two channels", setting, 1 - own / alpha[j] + 1 - other / alpha[j])
+    return chain.rearrange("one quotient", 2 - (own + other) / alpha[j]).obligation()
 
 
 def _none(matrix: list[list[str]], expect: str = "unsat") -> Obligation:
@@ -143,6 +193,36 @@ def _triple(sign: int) -> Obligation:
     return Obligation("polynomial-certificate", label, "E", data)
 
 
+def _signs_root() -> Obligation:
+    """4(t − p)(t − q) − 4m² is the equation of s plus a multiple of the root's; 4m² > 0 at s = 0."""
+    first, second = ("(- (* (- t1 p) (- t1 q)) (* m m))", "(- (* (- t2 p) (- t2 q)) (* m m))")
+    cases = [
+        (
+            term(4, 4),
+            term(1, times=f"(- (/ {rest} 4.0))"),
+            term(place, times=f"(- (/ (* {rest} (+ (- (* 2.0 {root}) p q) {s})) 4.0))"),
+        )
+        for rest, place, root, s in ((first, 2, "t1", "s"), (second, 3, "t2", "(- s)"))
+    ]
+    zero = (
+        term(0, 0, times="4.0"),
+        term(square="(- p q)"),
+        term(1),
+        term(4, times="(- s)"),
+        term(5, times="s"),
+        term(2, times="(/ s 2.0)"),
+        term(3, times="(- (/ s 2.0))"),
+    )
+    return contradiction(_root("(not (= m 0.0))"), *cases, zero)
+
+
+def _signs_room() -> Obligation:
+    """(c − a)(c − b) = (t − a)(t − b) + w² + w(t − a) + w(t − b) with w = c − t."""
+    first, second = ((term(place), term(3), term(4)) for place in (1, 2))
+    third = (term(4), term(0), term(3, 3), term(1, 3), term(2, 3))
+    return contradiction(_room("(and (<= a t) (<= b t))"), first, second, third)
+
+
 def parts() -> tuple[Part, ...]:
     """What entries force, what two channels leave open, and matrices of both kinds."""
     return (
@@ -168,15 +248,16 @@ def parts() -> tuple[Part, ...]:
             r" $(t-M_{ii}M_{ij}/M_{ji})(t-M_{jj})="
             r"M_{ij}^2$; its roots are real and one is not 0, so two channels always have a step (over the"
             r" reals).",
-            (_two_channels(M[i, j] ** 2), _root("(not (= m 0.0))")),
+            (_two_channels(M[i, j] ** 2), _root("(not (= m 0.0))"), _signs_root()),
         ),
         Part(
-            r"Steps found and multiplied out: three channels mixing, the same with a dead channel, and a"
-            r" gate.",
+            r"Steps found and multiplied out: three channels mixing, the same with a dead channel, a"
+            r" gate, and two channels whose decays are irrational.",
             (
                 _found(THREE_CHANNELS),
                 _found(DEAD_CHANNEL),
                 _found([["1/2", "0"], ["0", "-3"]]),
+                _found([["1", "2"], ["-1", "3"]]),
             ),
         ),
         Part(
@@ -185,7 +266,31 @@ def parts() -> tuple[Part, ...]:
             r" decay would be forced to $1-1=0$ with a column that is not 0. The solvers find a step where"
             r" only"
             r" two channels mix.",
-            (_none(SLANTED), _triple(1), _none(TWO_CHANNELS, "sat")),
+            (
+                _none(SLANTED),
+                _refused(SLANTED, bounded=False),
+                _triple(1),
+                _refused([["0", "1", "1"], ["1", "0", "1"], ["1", "1", "1"]], bounded=False),
+                _none(TWO_CHANNELS, "sat"),
+            ),
+        ),
+        Part(
+            r"With $\alpha\in[0,1]^K$, $\|k\|=1$, $\beta\in[0,2]$: $\|M e_j\|\le\alpha_j$, which is"
+            r" $\beta\le2$ once $R_{jj}>0$; a single nonzero column of the support needs length at most 1"
+            r" ($\alpha_j=1$ will do); forced decays need $\alpha_j\in[0,1]$ and $R_{jj}\alpha_j\ge0$; two"
+            r" channels with $\alpha_i=r\alpha_j$ need, with $a=M_{jj}$, $b=M_{ii}/r$, $c=\min(1,1/r)$, that"
+            r" $a,b\le c$, $(c-a)(c-b)\ge M_{ij}^2$ and $a+b\ge0$, since $\beta=2-(a+b)/\alpha_j$.",
+            (contraction.one_step(), _room("(and (<= a t) (<= b t))"), _signs_room(), _strength()),
+        ),
+        Part(
+            r"Within these bounds: steps found, one of them with irrational decays, and a matrix refused by"
+            r" each of the conditions.",
+            (
+                _found(HALVED, bounded=True),
+                _found([["-1/2", "0"], ["0", "1/3"]], bounded=True),
+                _found([["1/2", "1/5"], ["1/4", "1/3"]], bounded=True),
+                *(_refused(matrix) for matrix in OUTSIDE),
+            ),
         ),
     )
 
@@ -199,12 +304,13 @@ CLAIM = Claim(
         r" support of $k$, every column of that support without an entry off the diagonal is zero, and, where"
         r" at least three channels mix and two of their columns are not 0, the decay"
         r" $\alpha_j=M_{jj}-M_{ij}M_{jl}/M_{il}$ of such a column is forced, is not 0 and reproduces every"
-        r" entry. A program decides: it returns $(\alpha,\beta,k)$ with every entry compared, or the"
-        r" quadratic whose real root is $\alpha_j$, or which of these conditions fails."
+        r" entry. A program decides, with $\alpha\in[0,1]^K$ and $\beta\in[0,2]$ demanded or not: it returns"
+        r" $(\alpha,\beta,k)$ with every entry compared, over $\mathbb{Q}(\sqrt D)$ where two channels ask"
+        r" for it, or the entries that contradict each other."
     ),
     source="new",
     status=Status.NEW,
-    scope="every size; any real α, β, k (no bounds), k scaled to length 1",
+    scope="every size; any real α, β, k, and those with α in [0, 1], β in [0, 2]; k scaled to length 1",
     variables=(
         Variable("M", r"\mathbb{Q}^{K\times K}"),
         Variable("i, j, l", "different channels in the support of k"),
@@ -224,10 +330,21 @@ CLAIM = Claim(
         Mutant("diagonal", "M_ii in place of M_jj in the zero column", lambda: (_zero_column(M[i, i]),)),
         Mutant("quadratic", "M_ij in place of its square", lambda: (_two_channels(M[i, j]),)),
         Mutant("m = 0", "a nonzero root claimed without an entry off the diagonal", lambda: (_root("true"),)),
-        Mutant("other strength", "the step found with β + 1", lambda: (_found(THREE_CHANNELS, Fraction(1)),)),
+        Mutant("other strength", "the step found with β + 1", lambda: (_found(THREE_CHANNELS, change=1),)),
+        Mutant(
+            "reason misplaced",
+            "the shear's reason claimed of two channels that do have a step",
+            lambda: (_refused(SLANTED, bounded=False, other=TWO_CHANNELS),),
+        ),
+        *(
+            Mutant(
+                f"bound {place}", f"the reason why {matrix} is no step claimed of a gate", _of_a_gate(matrix)
+            )
+            for place, matrix in enumerate(OUTSIDE, 1)
+        ),
+        Mutant("room of any sign", "the decays' room without a, b ≤ t", lambda: (_room("true"),)),
         Mutant("certificate", "the certificate with one sign flipped", lambda: (_triple(-1),)),
         Mutant("shear", "the shear claimed to be a step", lambda: (_none(SLANTED, "sat"),)),
     ),
-    remark="Bounds (β in [0, 2], decays in [0, 1]) can be read off the answer; with them fewer matrices are"
-    " steps.",
+    remark="attnproof refute representable asks this of any matrix, and of products of several steps.",
 )

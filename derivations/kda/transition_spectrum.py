@@ -10,6 +10,7 @@ from sympy import Expr, IndexedBase, Integer, Sum, symbols
 
 from derivations.kda import _contraction as contraction
 from verify.derive import Chain, Definition, Hypothesis, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
@@ -108,6 +109,12 @@ def _dead_channel(decay: int) -> Obligation:
     return chain.unfold("its decay is 0", before + after, "dead channel").obligation()
 
 
+def _signs_outside() -> Obligation:
+    """2β − β² + β² − 2β = 0 where −β > 0, and the same in β − 2 > 0."""
+    case = (term(1), term(0, 0), term(0, times="2.0"))
+    return contradiction(_outside("0.0", "outside [0, 2] the factor exceeds 1"), case, case)
+
+
 def parts() -> tuple[Part, ...]:
     """Eigenvalues, contraction and its converse, inverse and what is lost without one."""
     return (
@@ -126,7 +133,11 @@ def parts() -> tuple[Part, ...]:
         Part(
             r"For $\beta\notin[0,2]$ the erase factor is no contraction: it multiplies the squared length of"
             r" $k$ by $(1-\beta)^2>1$.",
-            (_stretched((1 - beta) ** 2), _outside("0.0", "outside [0, 2] the factor exceeds 1")),
+            (
+                _stretched((1 - beta) ** 2),
+                _outside("0.0", "outside [0, 2] the factor exceeds 1"),
+                _signs_outside(),
+            ),
         ),
         Part(
             r"For $\beta\ne1$ and $\alpha_i\ne0$ for all $i$ the step is invertible, with inverse"

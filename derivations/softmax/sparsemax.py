@@ -9,6 +9,7 @@ from sympy import Expr, IndexedBase, Integer, Rational, Sum, symbols
 
 from derivations.softmax._symbols import j, k, n, over_tokens, s
 from verify.derive import Chain, Definition, Hypothesis, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
@@ -116,6 +117,13 @@ def _smt(label: str, body: str, logic: str) -> Obligation:
     return Obligation("smt", label, "S", {"smtlib": text, "expect": "unsat", "logic": logic})
 
 
+def _signs_coordinate() -> Obligation:
+    """With g = s − θ the excess is (b − a)(g − a), and b·(−g) where a = 0."""
+    inside = (term(3), term(2, times="(- (- a b))"))
+    outside = (term(3), term(0, 1), term(2, times="(- (+ (- a b s) theta))"))
+    return contradiction(_coordinate(">="), inside, outside)
+
+
 def parts() -> tuple[Part, ...]:
     """Projection, optimality and uniqueness, threshold, support, exact zeros."""
     return (
@@ -133,7 +141,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             r"The same token by token, for all reals: with $a=\max(0,s-\theta)$ and $b\ge0$,"
             r" $\frac12b^2-bs+\theta b$ exceeds its value at $a$ by at least $\frac12(b-a)^2$.",
-            (_coordinate(">="),),
+            (_coordinate(">="), _signs_coordinate()),
         ),
         Part(
             r"If the support is $1,\dots,r$, then $\theta=(\sum_{j\le r}s_j-1)/r$.",

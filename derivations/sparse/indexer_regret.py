@@ -5,6 +5,9 @@ the distance. The best set of the same size differs by as many tokens dropped wr
 pairing them costs a factor e^{2ε} at most, and the tokens dropped by both only help.
 """
 
+from itertools import product
+from typing import Any
+
 from sympy import Expr, IndexedBase, exp
 
 from derivations.sparse._exponential import falls
@@ -12,6 +15,7 @@ from derivations.sparse._regret import SIZES, distance, eps, mass
 from derivations.sparse._selection import chosen
 from derivations.sparse._symbols import dropped, j, m
 from verify.derive import Chain, Definition, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
@@ -65,6 +69,29 @@ def _heads() -> Obligation:
     return chain.drop("no slack is negative", total, dropped(slack[j])).obligation()
 
 
+def _signs_one_head() -> Obligation:
+    """|w|(ε − |d|) + |w|(|d| − sign(w)·Δ) with d = y − x and Δ that of the rectified scores."""
+    cases = [_branch(*signs) for signs in product((False, True), repeat=4)]
+    return contradiction(_one_head("(size w)"), *cases)
+
+
+def _branch(rises: bool, y: bool, x: bool, w: bool) -> tuple[dict[str, Any], ...]:
+    """The terms where y − x, y, x and w are positive or not.
+
+    Literals 0 to 4 are |d|, ε − |d|, |y|, |x| and |w|, at least 0, and 5 is what must not be; the summand
+    |d| − sign(w)·Δ is a sum of literals 0, 2 and 3, or the signs of y and x contradict that of d.
+    """
+    bounded = (term(5), term(1, 4))
+    if y == x:
+        twice = term(0, 4, times="2.0" if y else "1.0")
+        return bounded if y and rises == w else (*bounded, twice)
+    if y != rises:
+        return (term(0), term(2), term(3))
+    if w == y:
+        return (*bounded, term(3 if y else 2, 4))
+    return (*bounded, term(0, 4), term(2 if y else 3, 4))
+
+
 def parts() -> tuple[Part, ...]:
     """The distance, the mass, that both are attained, and the ReLU-sum indexer."""
     return (
@@ -87,7 +114,7 @@ def parts() -> tuple[Part, ...]:
             r"For $I=\sum_hw_h\mathrm{ReLU}(q_h\cdot k)$, products off by at most $\varepsilon_h$ move $I$ by"
             r" at most $\varepsilon=\sum_h|w_h|\varepsilon_h$: rounding the products costs a factor of at"
             r" most $e^{2\varepsilon}$ against the exact indexer's scores.",
-            (_one_head("(size w)"), _heads()),
+            (_one_head("(size w)"), _signs_one_head(), _heads()),
         ),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from sympy import Expr, IndexedBase, Sum, symbols
 
 from verify.derive import Chain, Hypothesis, Setting
+from verify.derive.contradiction import contradiction, term
 from verify.model.claim import Assumption, Claim, Mutant, Status, Variable
 from verify.model.evidence import Obligation, Part
 
@@ -61,6 +62,11 @@ def _witness(third: str, label: str) -> tuple[Obligation, ...]:
     )
 
 
+def _signs_fits() -> Obligation:
+    """V·(n − K) and KV − nV."""
+    return contradiction(_fits("k"), (term(3), term(2, 4)), (term(3), term(2, 4)))
+
+
 def parts() -> tuple[Part, ...]:
     """The linear case, a witness, and the count for a continuous state."""
     return (
@@ -84,7 +90,7 @@ def parts() -> tuple[Part, ...]:
             r"By invariance of domain a continuous injective state for $n$ values of width $V$ needs at"
             r" least $nV$ numbers; a"
             r" KDA head has $KV$, so the wall is $n>K$.",
-            (_fits("k"),),
+            (_fits("k"), _signs_fits()),
         ),
     )
 

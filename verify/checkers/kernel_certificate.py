@@ -1,17 +1,20 @@
 """Checks a kernel certificate without the code that made it: schema, verdicts, samples.
 
 Verdicts are derived again from the figures. Samples are computed again from their literal inputs by the
-definition, S = Diag(e^g) S; S = S + beta k (v - S^T k)^T; o = S^T (scale q), for one value column, in
-rationals or in mpmath's intervals.
+definition, S = Diag(e^g) S; S = S + beta k (v - S^T k)^T, or S + k v^T for linear attention; o = S^T
+(scale q); or for softmax attention o = sum_j e^(s_j) v_j / sum_j e^(s_j), s_j = scale q^T k_j; for one value
+column, in rationals or in mpmath's intervals.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from verify.model import certificate
 from verify.model.verdict import Verdict, weakest
 
+Number = Callable[[str], Any]
+Exponential = Callable[[Any], Any]
 _PRECISION = 200
 _RESET = -1000
 _FIGURES = ("worst_ratio", "worst_over_deviation", "max_abs_error", "rms_ratio")
@@ -29,6 +32,7 @@ def recheck(data: dict[str, Any]) -> list[str]:
     if faults:
         return faults
     faults += [fault for i, cell in enumerate(data["cells"]) for fault in _cell_faults(i, cell)]
+    faults += [fault for i, cell in enumerate(data["gradients"]) for fault in _gradient_faults(i, cell)]
     faults += _class_faults(data["classes"], data["cells"])
     faults += _verdict_faults(data)
     faults += [fault for i, sample in enumerate(data["samples"]) for fault in sample_faults(i, sample)]
@@ -72,6 +76,17 @@ def _cell_faults(index: int, cell: dict[str, Any]) -> Iterable[str]:
             yield f"{where}: the largest ratio per token is {ratio:.6g}, worst_ratio says {stated}"
 
 
+def _gradient_faults(index: int, cell: dict[str, Any]) -> Iterable[str]:
+    """A gradient cell's verdict against its own figures."""
+    kind = None if cell["problem"] is None else cell["problem"]["kind"]
+    wrong = any(not float(m["worst_ratio"]) <= 1 or m["nonfinite"] for m in cell["inputs"].values())
+    judged = Verdict.SAMPLED if cell["inputs"] and kind is None else Verdict.UNDECIDED
+    expected = Verdict.REFUTED if wrong or kind not in (None, "not-judged") else judged
+    if cell["verdict"] != expected:
+        where = f"gradients.{index} ({cell['class']})"
+        yield f"{where}: the verdict is {cell['verdict']}, its figures say {expected}"
+
+
 def _ratio(error: Any, tolerance: Any) -> float:
     error, tolerance = float(error), float(tolerance)
     if error == 0:
@@ -102,7 +117,8 @@ def _class_faults(classes: Sequence[dict[str, Any]], cells: Sequence[dict[str, A
 
 
 def _verdict_faults(data: dict[str, Any]) -> Iterable[str]:
-    words = [item["verdict"] for item in (*data["cells"], *data["properties"]) if item["verdict"] is not None]
+    judged = (*data["cells"], *data["gradients"], *data["properties"])
+    words = [item["verdict"] for item in judged if item["verdict"] is not None]
     expected = weakest(map(Verdict, words))
     if data["verdict"] != expected:
         yield f"the verdict is {data['verdict']}, the cells and properties say {expected}"
@@ -118,10 +134,11 @@ def sample_faults(index: int, sample: dict[str, Any]) -> list[str]:
     rows = {len(inputs[name]) for name in ("k", "v", "g", "beta")}
     widths = {len(row) for row in (*inputs["k"], inputs["initial_state"])}
     gates = {len(row) for row in inputs["g"]}
-    if rows != {tokens} or widths != {channels} or gates != {1 if sample["mechanism"] == "gdn" else channels}:
+    mechanism = sample["mechanism"]
+    if rows != {tokens} or widths != {channels} or gates != {channels if mechanism == "kda" else 1}:
         return [f"{where}: the inputs do not have the sizes of token {tokens - 1} and {channels} channels"]
     exact = sample["reference_kind"] == "exact"
-    low, high = _exactly(inputs) if exact else _enclosed(inputs)
+    low, high = _exactly(inputs, mechanism) if exact else _enclosed(inputs, mechanism)
     computed, reference, bound, tolerance = (
         Fraction(float.fromhex(sample[name]))
         for name in ("computed", "reference", "bound_on_reference", "tolerance")
@@ -143,25 +160,21 @@ def sample_faults(index: int, sample: dict[str, Any]) -> list[str]:
     return faults
 
 
-def _exactly(inputs: dict[str, Any]) -> tuple[Fraction, Fraction]:
-    """The output in rationals; gates are 0 or at most -1000, where e^g is 0 in every format."""
+def _exactly(inputs: dict[str, Any], mechanism: str) -> tuple[Fraction, Fraction]:
+    """The output in rationals; exponents are 0 or at most -1000, where e^x is 0 in every format."""
 
-    def decay(gate: Fraction) -> Fraction:
-        if gate != 0 and gate > _RESET:
+    def exponential(exponent: Fraction) -> Fraction:
+        if exponent != 0 and exponent > _RESET:
             raise ValueError(
-                f"an exact sample has the gate {float(gate)}, which is neither 0 nor below {_RESET}"
+                f"an exact sample has the exponent {float(exponent)}, neither 0 nor below {_RESET}"
             )
-        return Fraction(int(gate == 0))
+        return Fraction(int(exponent == 0))
 
-    number = _fraction
-    rows = {name: [[number(x) for x in row] for row in inputs[name]] for name in ("k", "g")}
-    decays = [[decay(gate) for gate in row] for row in rows["g"]]
-    vectors = {name: [number(x) for x in inputs[name]] for name in ("q", "v", "beta", "initial_state")}
-    result = _output(rows["k"], decays, vectors, number(inputs["scale"]))
+    result = _output(inputs, mechanism, _fraction, exponential)
     return result, result
 
 
-def _enclosed(inputs: dict[str, Any]) -> tuple[Fraction, Fraction]:
+def _enclosed(inputs: dict[str, Any], mechanism: str) -> tuple[Fraction, Fraction]:
     """An interval around the output, as two rationals."""
     from mpmath import iv
 
@@ -173,25 +186,42 @@ def _enclosed(inputs: dict[str, Any]) -> tuple[Fraction, Fraction]:
             fraction = _fraction(text)
             return iv.mpf(fraction.numerator) / fraction.denominator
 
-        keys = [[number(x) for x in row] for row in inputs["k"]]
-        decays = [[iv.exp(number(x)) for x in row] for row in inputs["g"]]
-        vectors = {name: [number(x) for x in inputs[name]] for name in ("q", "v", "beta", "initial_state")}
-        result = iv.mpf(_output(keys, decays, vectors, number(inputs["scale"])))
+        result = iv.mpf(_output(inputs, mechanism, number, iv.exp))
         low, high = result._mpi_
     finally:
         iv.prec = saved
     return _of_mpf(low), _of_mpf(high)
 
 
-def _output(keys: list[list[Any]], decays: list[list[Any]], vectors: dict[str, list[Any]], scale: Any) -> Any:
-    """The recurrence for one head and one value column, in any arithmetic."""
-    state = vectors["initial_state"]
-    for key, decay, value, beta in zip(keys, decays, vectors["v"], vectors["beta"], strict=True):
+def _output(inputs: dict[str, Any], mechanism: str, number: Number, exponential: Exponential) -> Any:
+    """One output for one head and one value column, in any arithmetic."""
+    keys = [[number(x) for x in row] for row in inputs["k"]]
+    query = [number(inputs["scale"]) * number(x) for x in inputs["q"]]
+    values = [number(x) for x in inputs["v"]]
+    if mechanism == "softmax":
+        return _attended([_dot(query, key) for key in keys], values, exponential)
+    state = [number(x) for x in inputs["initial_state"]]
+    strengths = [number(x) for x in inputs["beta"]]
+    for key, row, value, beta in zip(keys, inputs["g"], values, strengths, strict=True):
+        decay = [exponential(number(x)) for x in row]
         decay = decay if len(decay) > 1 else decay * len(key)
         state = [a * s for a, s in zip(decay, state, strict=True)]
-        error = value - sum((k * s for k, s in zip(key, state, strict=True)), start=0)
+        error = value if mechanism == "linear" else value - _dot(key, state)
         state = [s + beta * k * error for k, s in zip(key, state, strict=True)]
-    return sum((scale * q * s for q, s in zip(vectors["q"], state, strict=True)), start=0)
+    return _dot(query, state)
+
+
+def _attended(logits: list[Any], values: list[Any], exponential: Exponential) -> Any:
+    """The values averaged with the exponentials as weights; any shift of the logits gives the same."""
+    largest = logits[0]
+    for logit in logits[1:]:
+        largest = logit if logit > largest else largest
+    weights = [exponential(logit - largest) for logit in logits]
+    return _dot(weights, values) / sum(weights, start=0)
+
+
+def _dot(x: list[Any], y: list[Any]) -> Any:
+    return sum((a * b for a, b in zip(x, y, strict=True)), start=0)
 
 
 def _fraction(text: str) -> Fraction:

@@ -12,12 +12,15 @@ from verify.model.environment import cache_folder
 from verify.model.verdict import Verdict, exit_code
 
 Target = Annotated[str, typer.Argument(help="package.module:function or path/to/file.py:function.")]
-Mechanism = Annotated[str, typer.Option(help="What the kernel computes: gdn or kda.")]
+Mechanism = Annotated[str, typer.Option(help="What the kernel computes: softmax, linear, delta, gdn or kda.")]
 Convention = Annotated[
-    str, typer.Option(help="How it is called: ours, fla, transformers, or a TOML file of your own.")
+    str, typer.Option(help="How it is called: ours, fla, transformers, sdpa, or a TOML file of your own.")
 ]
 Dtype = Annotated[str, typer.Option(help="Type of q, k and v: float32, float64, bfloat16 or float16.")]
 Python = Annotated[str | None, typer.Option(help="Interpreter the kernel runs under; this one by default.")]
+Gradients = Annotated[
+    bool, typer.Option("--gradients", help="Differentiate the kernel too, and judge its gradients.")
+]
 Budget = Annotated[str, typer.Option(help="How many inputs: fast or standard.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random input.")]
 TimeLimit = Annotated[float, typer.Option(min=0.1, help="Seconds one call of the kernel may take.")]
@@ -34,6 +37,7 @@ def certify(
     seed: Seed = 0,
     time_limit: TimeLimit = 60.0,
     memory_limit: MemoryLimit = 8.0,
+    gradients: Gradients = False,
     results: Results = RESULTS,
     json_output: AsJson = False,
     fresh: Fresh = False,
@@ -61,6 +65,7 @@ def certify(
         python=python,
         time_limit_s=time_limit,
         memory_limit_gib=memory_limit,
+        gradients=gradients,
         cache=None if fresh else cache_folder(),
         progress=_progress(),
         folder=folder,
@@ -92,6 +97,7 @@ def _text(data: dict[str, Any], folder: Path) -> str:
         lines.append(f"  this name dispatches to {data['target']['dispatches_to']}")
     for item in data["classes"]:
         lines.append(f"  {item['verdict']:<9} {item['name']:<22} {item['cells']:>3} inputs  {_ratio(item)}")
+    lines += _gradient_lines(data["gradients"])
     for item in data["properties"]:
         lines.append(f"  {item['verdict'] or 'not asked':<9} {item['name']}: {item['detail']}")
     for item in data["findings"]:
@@ -99,6 +105,19 @@ def _text(data: dict[str, Any], folder: Path) -> str:
     if data["reproducer"]:
         lines.append(f"  reproduce: python {folder / data['reproducer']['script']}")
     return "\n".join([*lines, f"  certificate: {folder / 'certificate.json'}"])
+
+
+def _gradient_lines(cells: list[dict[str, Any]]) -> list[str]:
+    """One line per class: its verdict and the input with the largest error."""
+    lines = []
+    for cell in cells:
+        ratios = {field: float(figures["worst_ratio"]) for field, figures in cell["inputs"].items()}
+        worst = max(ratios, key=lambda field: ratios[field], default=None)
+        said = cell["problem"]["message"] if worst is None and cell["problem"] else "nothing to measure"
+        if worst is not None:
+            said = f"worst error / tolerance {ratios[worst]:.3g} (gradient of {worst})"
+        lines.append(f"  {cell['verdict']:<9} {cell['class']:<22} gradients  {said}")
+    return lines
 
 
 def _ratio(item: dict[str, Any]) -> str:

@@ -18,13 +18,13 @@ def test_smt_files_hold_the_text_after_three_comments(
 ) -> None:
     monkeypatch.setenv("ATTNPROOF_CACHE", str(tmp_path / "cache"))
     options = {**NAMES, "results": tmp_path, "smt": tmp_path / "smt"}
-    assert refute(["kda.no-shear"], **options) == 0
+    assert refute(["collision.bilinear"], **options) == 0
     assert "SMT-LIB files: 3 in" in capsys.readouterr().out
     files = sorted((tmp_path / "smt").iterdir())
-    assert [file.name for file in files] == [f"kda.no-shear-{number}.smt2" for number in (1, 2, 3)]
+    assert [file.name for file in files] == [f"collision.bilinear-{number}.smt2" for number in (1, 2, 3)]
     stated = [
         item.data["smtlib"]
-        for part in registry.load("kda.no-shear").parts()
+        for part in registry.load("collision.bilinear").parts()
         for item in part.obligations
         if item.kind == "smt"
     ]
@@ -32,8 +32,8 @@ def test_smt_files_hold_the_text_after_three_comments(
         header, rest = file.read_text(encoding="utf-8").split("(set-logic", 1)
         assert f"(set-logic{rest}" == text
         assert [line[:2] for line in header.splitlines()] == ["; "] * 3
-    assert prove(["gdn.exact-delta"], **options) == 0
-    assert "SMT-LIB files: 0" in capsys.readouterr().out
+    assert prove(["softmax.separates-near-keys"], **options) == 0
+    assert "SMT-LIB files: 1" in capsys.readouterr().out
 
 
 def test_a_search_that_finds_the_witness_again_is_code_0(capsys: pytest.CaptureFixture[str]) -> None:

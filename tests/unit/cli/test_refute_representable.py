@@ -68,7 +68,11 @@ def test_a_product_that_is_not_found_is_undecided(tmp_path: Path) -> None:
         ('[["1/0"]]', "not a rational number"),
         ("[[NaN]]", "NaN is not a finite number"),
         ("[[1e999, -Infinity]]", "Infinity is not a finite number"),
+        ("[[1e99999]]", "exponent of more than 3 digits"),
+        ([["1E-000123456"]], "exponent of more than 3 digits"),
         ("[[1, 2", "is not JSON"),
+        (f"[[{'9' * 5000}]]", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("", "is empty"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,6 +11,8 @@ from verify.model.errors import RequestError
 from verify.numbers.convert import to_fraction
 
 Matrix = list[list[Fraction]]
+LARGEST_EXPONENT = 3
+"""Digits that the exponent of a decimal may have."""
 
 
 def load(path: Path) -> Any:
@@ -29,9 +32,16 @@ def load(path: Path) -> Any:
     if path.suffix == ".csv":
         return [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if row]
     try:
-        return json.loads(text, parse_float=Fraction, parse_constant=_not_finite)
-    except json.JSONDecodeError as problem:
+        return json.loads(text, parse_float=_decimal, parse_constant=_not_finite)
+    except (ValueError, RecursionError) as problem:
         raise RequestError(f"{path} is not JSON: {problem}") from problem
+
+
+def _decimal(text: str) -> Fraction:
+    """The exact value of a number in text; an exponent of many digits would fill the memory."""
+    if len(re.sub(r".*[eE][+-]?0*", "", text)) > LARGEST_EXPONENT and re.search(r"[eE]", text):
+        raise RequestError(f"{_shown(text)} has an exponent of more than {LARGEST_EXPONENT} digits")
+    return to_fraction(text)
 
 
 def _not_finite(word: str) -> NoReturn:
@@ -61,7 +71,7 @@ def number(value: Any, what: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | str):
         raise RequestError(f"{what} holds {_shown(value)}, which is not a number such as 3, 0.25 or '1/3'")
     try:
-        return to_fraction(value)
+        return _decimal(value) if isinstance(value, str) else to_fraction(value)
     except RequestError as problem:
         raise RequestError(f"{what}: {problem}") from problem
 
