@@ -5,6 +5,22 @@ from typing import Any
 from verify.report.terms import is_term
 
 Row = dict[str, Any]
+MOST = 32
+"""Rows, or entries of a row, that a page shows; the certificate has all of them."""
+
+
+def first(items: list[Any]) -> list[Any]:
+    """As many items as a page shows."""
+    return items[:MOST]
+
+
+def left_out(value: list[Any]) -> str:
+    """What a page says about the items it leaves out; empty when it shows all."""
+    widest = max((len(item) for item in value if isinstance(item, list)), default=0)
+    if len(value) <= MOST and widest <= MOST:
+        return ""
+    size = f"{len(value)} × {widest}" if widest else f"{len(value)}"
+    return f"shortened: {size} in all, the rest is in the certificate"
 
 
 def shape(value: Any) -> str:

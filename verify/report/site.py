@@ -92,6 +92,8 @@ def _environment() -> Environment:
         "scalar": show.scalar,
         "number": show.number,
         "heat": show.heat,
+        "first_ones": show.first,
+        "left_out": show.left_out,
         "quote": quote,
     }
     environment.globals |= {"words": words, "shape": show.shape, "mark": MARK}

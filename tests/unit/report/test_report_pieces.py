@@ -176,3 +176,12 @@ def test_very_many_operands_are_shortened_and_counted() -> None:
     assert "x_{50}" not in written
     assert r"96\text{ more}" in written
     assert "x_{50}" in terms.latex(["+", *factors[48:60]])
+
+
+def test_long_values_are_shortened_and_say_so() -> None:
+    assert show.left_out([1, 2, 3]) == ""
+    assert show.left_out([[0] * 3] * 2) == ""
+    long = list(range(show.MOST + 1))
+    assert show.first(long) == long[:-1]
+    assert show.left_out(long) == f"shortened: {show.MOST + 1} in all, the rest is in the certificate"
+    assert f"2 × {show.MOST + 1} in all" in show.left_out([long, long])
