@@ -1,0 +1,1 @@
+"""Top-k attention that keeps enough keys for a proved bound on the softmax mass it drops."""
