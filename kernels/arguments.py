@@ -1,4 +1,4 @@
-"""Validation and preparation of the arguments that every gated delta-rule kernel takes."""
+"""Validation and preparation of the arguments that every kernel of the delta-rule family takes."""
 
 import math
 from typing import NamedTuple
@@ -6,20 +6,25 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from kernels.gates import l2_normalise, log_decay
+from kernels.packing import check_offsets, sequence_offsets
+
 
 class Arguments(NamedTuple):
     """Checked arguments in the working precision, one query and key per value head.
 
-    q [B, T, HV, K], already multiplied by the scale; k [B, T, HV, K]; v [B, T, HV, V];
-    g [B, T, HV, K] or [B, T, HV, 1], natural-log decay per token; beta [B, T, HV]; state [B, HV, K, V].
+    q [B, T, HV, K], already multiplied by the scale; k [B, T, HV, K]; v [B, T, HV, V]; g [B, T, HV, K] or
+    [B, T, HV, 1], natural-log decay per token, or None for no decay; beta [B, T, HV]; state [N, HV, K, V];
+    cu_seqlens as given.
     """
 
     q: Tensor
     k: Tensor
     v: Tensor
-    g: Tensor
+    g: Tensor | None
     beta: Tensor
     state: Tensor
+    cu_seqlens: Tensor | None
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -31,51 +36,109 @@ def prepare(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    g: Tensor,
+    g: Tensor | None,
     beta: Tensor,
     *,
-    scale: float | None,
-    initial_state: Tensor | None,
-    gate_per_channel: bool,
+    gate_per_channel: bool = False,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    cu_seqlens: Tensor | None = None,
+    qk_l2norm: bool = False,
+    A_log: Tensor | None = None,
+    dt_bias: Tensor | None = None,
+    gate_lower_bound: float | None = None,
+    beta_logits: bool = False,
+    check: bool = False,
     dtype: torch.dtype | None = None,
 ) -> Arguments:
     """Check the arguments and bring them to ``dtype`` (default: the working precision of ``v``).
 
-    ``gate_per_channel`` says whether g is [B, T, HV, K] (KDA) or [B, T, HV] (GDN). The returned state
-    never shares memory with ``initial_state``. Non-finite values are not searched for: they propagate.
+    q, k [B, T, H, K]; v [B, T, HV, V]; beta [B, T, HV]; g [B, T, HV, K] if ``gate_per_channel``, [B, T, HV]
+    if not, None for a mechanism without decay; value head hv reads query and key head hv // (HV // H).
+
+    * ``scale`` multiplies q; default K**-0.5.
+    * ``initial_state`` [N, HV, K, V] in the working precision, default zero, N the number of sequences:
+      B, or with ``cu_seqlens`` (offsets [N + 1]; B must be 1) the number of sequences packed along T.
+    * ``qk_l2norm`` divides q and k by sqrt(sum x^2 + 1e-6) in ``dtype``.
+    * ``A_log`` [HV] makes g a raw gate, activated by `kernels.gates.log_decay` with ``dt_bias`` ([HV], or
+      [HV, K] or [HV * K] if ``gate_per_channel``) and ``gate_lower_bound`` < 0.
+    * ``beta_logits`` makes beta = sigmoid of what is given, in ``dtype``.
+    * ``check`` raises for input that is not finite (a gate of -inf is valid: it forgets). Without it such
+      values propagate.
 
     Raises ValueError, in one sentence that names the argument and its value, for a wrong shape, dtype or
-    device, for HV not a multiple of H, for a gate above 0, and for beta outside [0, 2].
+    device, for HV not a multiple of H, for a gate above 0, for beta outside [0, 2] and for wrong offsets.
+    Values are not looked at while torch.compile or torch.export trace.
     """
-    _check_shapes(q, k, v, g, beta, initial_state, gate_per_channel)
+    sequences = q.shape[0] if q.ndim else 0
+    if cu_seqlens is not None:
+        check_offsets(cu_seqlens, sequences)
+        sequences = len(cu_seqlens) - 1
+    _check_shapes(q, k, v, g, beta, initial_state, gate_per_channel, sequences)
     _check_types(q, k, v, g, beta, initial_state, dtype)
-    _check_values(g, beta, scale)
+    _check_options(scale, g, A_log, dt_bias, gate_lower_bound)
+    if check and not torch.compiler.is_compiling():
+        _check_finite(q=q, k=k, v=v, g=g, beta=beta, initial_state=initial_state)
     dtype = dtype or working_dtype(v.dtype)
-    batch, _, value_heads, values = v.shape
-    keys = q.shape[-1]
+    value_heads, keys = v.shape[2], q.shape[-1]
     group = value_heads // q.shape[2]
     if initial_state is None:
-        state = torch.zeros(batch, value_heads, keys, values, dtype=dtype, device=v.device)
+        state = torch.zeros(sequences, value_heads, keys, v.shape[-1], dtype=dtype, device=v.device)
     else:
-        state = initial_state.to(dtype, copy=True)
-    return Arguments(
-        q=q.to(dtype).repeat_interleave(group, dim=2) * (keys**-0.5 if scale is None else scale),
-        k=k.to(dtype).repeat_interleave(group, dim=2),
-        v=v.to(dtype),
-        g=g.to(dtype) if gate_per_channel else g.to(dtype).unsqueeze(-1),
-        beta=beta.to(dtype),
-        state=state,
-    )
+        state = initial_state.to(dtype)
+    q, k, v, beta = (x.to(dtype) for x in (q, k, v, beta))
+    if qk_l2norm:
+        q, k = l2_normalise(q), l2_normalise(k)
+    if g is not None:
+        g = g.to(dtype) if gate_per_channel else g.to(dtype).unsqueeze(-1)
+        if A_log is not None:
+            g = _activated(g, A_log, dt_bias, gate_lower_bound)
+    if beta_logits:
+        beta = beta.sigmoid()
+    if not torch.compiler.is_compiling():
+        check_values(g, beta, cu_seqlens)
+    q = q * (keys**-0.5 if scale is None else scale)
+    if group > 1:
+        q, k = q.repeat_interleave(group, dim=2), k.repeat_interleave(group, dim=2)
+    return Arguments(q, k, v, g, beta, state, cu_seqlens)
+
+
+def check_values(g: Tensor | None, beta: Tensor, cu_seqlens: Tensor | None) -> None:
+    """Raise ValueError for a decay above 0, beta outside [0, 2] or wrong offsets. NaN passes."""
+    if g is not None and g.numel() and (largest := g.max().item()) > 0:
+        raise ValueError(f"g must be a natural-log decay of at most 0, but its largest entry is {largest}.")
+    if beta.numel():
+        least, largest = (x.item() for x in torch.aminmax(beta))
+        if least < 0 or largest > 2:
+            wrong = least if least < 0 else largest
+            raise ValueError(f"beta must lie in [0, 2], but it contains {wrong}.")
+    if cu_seqlens is not None:
+        sequence_offsets(cu_seqlens, beta.shape[1])
+
+
+def _activated(g: Tensor, A_log: Tensor, dt_bias: Tensor | None, lower_bound: float | None) -> Tensor:
+    """The decay [B, T, HV, K or 1] of the raw gate g of that shape."""
+    heads, channels = g.shape[2:]
+    if A_log.shape != (heads,):
+        raise ValueError(f"A_log must have shape {[heads]}, but its shape is {list(A_log.shape)}.")
+    if dt_bias is not None:
+        if dt_bias.numel() != heads * channels:
+            raise ValueError(
+                f"dt_bias must have {heads * channels} entries, but its shape is {list(dt_bias.shape)}."
+            )
+        dt_bias = dt_bias.to(g.dtype).reshape(heads, channels)
+    return log_decay(g, A_log.to(g.dtype).unsqueeze(-1), dt_bias, lower_bound)
 
 
 def _check_shapes(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    g: Tensor,
+    g: Tensor | None,
     beta: Tensor,
     initial_state: Tensor | None,
     gate_per_channel: bool,
+    sequences: int,
 ) -> None:
     for name, tensor, layout in (("q", q, "[B, T, H, K]"), ("v", v, "[B, T, HV, V]")):
         if tensor.ndim != 4:
@@ -93,10 +156,11 @@ def _check_shapes(
     per_head = (batch, tokens, value_heads)
     _check_shape("k", k, (batch, tokens, heads, keys))
     _check_shape("v", v, (*per_head, values))
-    _check_shape("g", g, (*per_head, keys) if gate_per_channel else per_head)
+    if g is not None:
+        _check_shape("g", g, (*per_head, keys) if gate_per_channel else per_head)
     _check_shape("beta", beta, per_head)
     if initial_state is not None:
-        _check_shape("initial_state", initial_state, (batch, value_heads, keys, values))
+        _check_shape("initial_state", initial_state, (sequences, value_heads, keys, values))
 
 
 def _check_shape(name: str, tensor: Tensor, expected: tuple[int, ...]) -> None:
@@ -108,7 +172,7 @@ def _check_types(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    g: Tensor,
+    g: Tensor | None,
     beta: Tensor,
     initial_state: Tensor | None,
     dtype: torch.dtype | None,
@@ -116,14 +180,18 @@ def _check_types(
     if not q.dtype.is_floating_point:
         raise ValueError(f"q must have a real floating-point dtype, but its dtype is {q.dtype}.")
     working = working_dtype(q.dtype)
-    allowed = {"k": (q.dtype,), "v": (q.dtype,), "g": (q.dtype, working), "beta": (q.dtype, working)}
-    allowed["initial_state"] = (working, dtype or working)
-    tensors = {"k": k, "v": v, "g": g, "beta": beta}
-    if initial_state is not None:
-        tensors["initial_state"] = initial_state
-    for name, tensor in tensors.items():
-        if tensor.dtype not in allowed[name]:
-            choices = " or ".join(dict.fromkeys(map(str, allowed[name])))
+    either = (q.dtype, working)
+    for name, tensor, allowed in (
+        ("k", k, (q.dtype,)),
+        ("v", v, (q.dtype,)),
+        ("g", g, either),
+        ("beta", beta, either),
+        ("initial_state", initial_state, (working, dtype or working)),
+    ):
+        if tensor is None:
+            continue
+        if tensor.dtype not in allowed:
+            choices = " or ".join(dict.fromkeys(map(str, allowed)))
             raise ValueError(
                 f"{name} must be {choices} when q is {q.dtype}, but its dtype is {tensor.dtype}."
             )
@@ -131,13 +199,29 @@ def _check_types(
             raise ValueError(f"{name} must be on q's device {q.device}, but it is on {tensor.device}.")
 
 
-def _check_values(g: Tensor, beta: Tensor, scale: float | None) -> None:
-    if (g > 0).any():
-        raise ValueError(
-            f"g must be a natural-log decay of at most 0, but its largest entry is {g.max().item()}."
-        )
-    for outside in (beta < 0, beta > 2):
-        if outside.any():
-            raise ValueError(f"beta must lie in [0, 2], but it contains {beta[outside][0].item()}.")
+def _check_options(
+    scale: float | None,
+    g: Tensor | None,
+    A_log: Tensor | None,
+    dt_bias: Tensor | None,
+    gate_lower_bound: float | None,
+) -> None:
     if scale is not None and not math.isfinite(scale):
         raise ValueError(f"scale must be a finite number, but it is {scale}.")
+    if A_log is None:
+        for name, value in (("dt_bias", dt_bias), ("gate_lower_bound", gate_lower_bound)):
+            if value is not None:
+                raise ValueError(f"{name} needs A_log, which says that g is a raw gate, but A_log is None.")
+    if gate_lower_bound is not None and not (math.isfinite(gate_lower_bound) and gate_lower_bound < 0):
+        raise ValueError(f"gate_lower_bound must be a finite number below 0, but it is {gate_lower_bound}.")
+
+
+def _check_finite(**tensors: Tensor | None) -> None:
+    for name, tensor in tensors.items():
+        if tensor is None:
+            continue
+        wrong = ~tensor.isfinite()
+        if name == "g":
+            wrong &= tensor != -torch.inf
+        if wrong.any():
+            raise ValueError(f"{name} must be finite, but it contains {tensor[wrong][0].item()}.")

@@ -1,53 +1,106 @@
-"""The gated delta rule chunk by chunk, shared by the chunked forms of KDA and GDN."""
+"""The delta rule chunk by chunk, shared by the chunked forms of its mechanisms."""
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from kernels.arguments import Arguments
+from kernels.blocks import unit_lower_inverse
+from kernels.delta.decay import NoDecay
+from kernels.gdn.decay import HeadDecay
+from kernels.kda.decay import ChannelDecay
+from kernels.packing import Chunks, chunk_count
 
-Scores = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""From x, y [..., C, K] and g [..., C, K or 1] to the lower triangular [..., C, C] whose entry (i, j)
-is the sum over channels of x_i y_j e^(g_{j+1} + ... + g_i)."""
+Decay = NoDecay | HeadDecay | ChannelDecay
+
+_GROUP_ELEMENTS = 1 << 19
+"""Entries of q that are brought to chunks at a time: few enough to stay in a cache."""
 
 
-def scan_chunks(arguments: Arguments, scores: Scores, chunk_size: int) -> tuple[Tensor, Tensor]:
-    """Outputs [B, T, HV, V] and final state [B, HV, K, V], in the working precision of ``arguments``.
+class Forward(NamedTuple):
+    """o [B, T, HV, V]; final [N, HV, K, V]; and for the backward pass the state before each chunk, states
+    [B, HV, chunks * K, V], and the errors at each token, errors [B, HV, chunks * rows, V]."""
 
-    With G the inclusive running sum of g in the chunk and S the state before it, the writes E [C, V] solve
-    (I + StrictTril(Diag(beta) Scores(K, K))) E = Diag(beta) (V - (e^G K) S): the UT transform of Kimi
-    Linear (arXiv 2510.26692) and Gated DeltaNet (arXiv 2412.06464), applied to the right-hand side instead
-    of stored as the WY factors U - W S, which cancel when S already predicts V. Then
-    O = (e^G Q) S + Scores(Q, K) E and S_next = Diag(e^{G_C}) S + (e^{G_C - G} K)^T E.
+    o: Tensor
+    final: Tensor
+    states: Tensor
+    errors: Tensor
 
-    The system is solved by forward substitution, never by powers of the strictly lower part, which grow
-    past any format while the solution stays small. Every exponent is a sum of gates, hence at most 0, and
-    never a difference of two sums, so a gate of -inf is exact. The last chunk has only its own rows:
-    nothing is padded. As long as nothing overflows, an output depends on no later token, bit for bit.
+
+def forward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor | None,
+    beta: Tensor,
+    state: Tensor,
+    cu_seqlens: Tensor | None,
+    chunk_size: int,
+    save: bool = False,
+) -> Forward:
+    """Outputs and final state from prepared arguments (`kernels.arguments.Arguments`), in their precision.
+
+    With G the inclusive running sum of g in the chunk and S the state before it, the errors E [C, V] solve
+    (I + StrictTril(Scores(K, K)) Diag(beta)) E = V - (e^G K) S: the UT transform of Kimi Linear (arXiv
+    2510.26692) and Gated DeltaNet (arXiv 2412.06464), applied to the right-hand side instead of stored as
+    the WY factors U - W S, which cancel when S already predicts V. With W = Diag(beta) E,
+    O = (e^G Q) S + Tril(Scores(Q, K)) W and S_next = Diag(e^{G_C}) S + (e^{G_C - G} K)^T W.
+
+    The system is inverted by substitution in blocks (`kernels.blocks.unit_lower_inverse`), never by powers of
+    the strictly lower part, which grow past any format while the inverse stays small. Every exponent is a sum
+    of gates, hence at most 0, and never a difference of two sums, so a gate of -inf is exact. As long as
+    nothing overflows, an output depends on no later token, bit for bit. Only the scan over the states is
+    sequential; the rest is done for many chunks at a time.
     """
-    if chunk_size < 1:
-        raise ValueError(f"chunk_size must be at least 1, but it is {chunk_size}.")
-    state = arguments.state
-    q, k, v, g, beta = (tensor.transpose(1, 2) for tensor in arguments[:5])
-    outputs = []
-    for start in range(0, v.shape[2], chunk_size):
-        rows = slice(start, start + chunk_size)
-        query, key, value, gate = q[:, :, rows], k[:, :, rows], v[:, :, rows], g[:, :, rows]
-        strength = beta[:, :, rows].unsqueeze(-1)
-        from_start = gate.cumsum(-2).exp()
-        right = strength * (value - (from_start * key) @ state)
-        # Only the strictly lower part is read: the diagonal is taken as 1.
-        left = strength * scores(key, key, gate)
-        writes = torch.linalg.solve_triangular(left, right, upper=False, unitriangular=True)
-        outputs.append((from_start * query) @ state + scores(query, key, gate) @ writes)
-        to_end = suffix_sums(gate).exp()
-        state = from_start[:, :, -1].unsqueeze(-1) * state + (to_end * key).mT @ writes
-    o = torch.cat(outputs, dim=2).transpose(1, 2) if outputs else torch.empty_like(arguments.v)
-    return o, state
+    chunks = Chunks(v.shape[1], chunk_size, cu_seqlens)
+    finals = list(state.split(1)) if chunks.packed else [state]
+    count = chunk_count(v.shape[1], chunk_size, cu_seqlens) if save else 0
+    states = v.new_zeros(*v.shape[::2], count, *state.shape[2:])
+    errors = v.new_zeros(*v.shape[::2], count, chunks.rows, v.shape[3])
+    o = v.new_empty(v.shape)
+    for first, last in groups(chunks, q):
+        value, strength = (chunks.arrange(x, first, last) for x in (v, beta.unsqueeze(-1)))
+        decay = decayed(chunks, q, k, g, first, last)
+        inverse, start = unit_lower_inverse(decay.kk * strength.mT), decay.start.flatten(-3, -2)
+        for c in range(last - first):
+            n = chunks.sequence[first + c]
+            before = finals[n]
+            predicted, read = (start[:, :, c] @ before).unflatten(-2, (2, -1)).unbind(-3)
+            error = inverse[:, :, c] @ (value[:, :, c] - predicted)
+            write = strength[:, :, c] * error
+            chunks.restore((read + decay.qk[:, :, c] @ write).unsqueeze(2), o, first + c)
+            kept = before if decay.total is None else decay.total[:, :, c] * before
+            finals[n] = kept + decay.k_end[:, :, c].mT @ write
+            if save:
+                states[:, :, first + c] = before
+                errors[:, :, first + c] = error
+    final = torch.cat(finals) if chunks.packed else finals[0].clone()
+    return Forward(o, final, states.flatten(2, 3), errors.flatten(2, 3))
 
 
-def suffix_sums(g: Tensor) -> Tensor:
-    """[..., C, K] to the same shape: row j is g_{j+1} + ... + g_{C-1}, the decay from token j to the end."""
-    later = torch.cat([g[..., 1:, :], torch.zeros_like(g[..., :1, :])], dim=-2)
-    return later.flip(-2).cumsum(-2).flip(-2)
+def decayed(
+    chunks: Chunks,
+    q: Tensor,
+    k: Tensor,
+    g: Tensor | None,
+    first: int,
+    last: int,
+    adjoint: bool = False,
+) -> Decay:
+    """Keys and queries of the chunks first ... last - 1, decayed by as many gates per token as g has.
+
+    ``adjoint`` keeps what the backward pass needs.
+    """
+    kq = chunks.arrange_both(k, q, first, last)
+    if g is None:
+        return NoDecay(kq)
+    gates = chunks.arrange(g, first, last)
+    return HeadDecay(kq, gates) if g.shape[-1] == 1 else ChannelDecay(kq, gates, adjoint)
+
+
+def groups(chunks: Chunks, q: Tensor) -> list[tuple[int, int]]:
+    """Ranges of chunks to work on at a time, so that what they need at once stays in a cache."""
+    used = len(chunks.sequence)
+    batch, _, heads, keys = q.shape
+    step = max(1, _GROUP_ELEMENTS // max(1, batch * heads * chunks.rows * keys))
+    return [(first, min(first + step, used)) for first in range(0, used, step)]

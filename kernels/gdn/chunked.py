@@ -1,10 +1,9 @@
 """GDN chunk by chunk, in matrix products whose every exponent is at most 0."""
 
-import torch
 from torch import Tensor
 
 from kernels.arguments import prepare
-from kernels.chunkwise import scan_chunks
+from kernels.operators import chunked_delta_rule
 
 
 def chunked_gdn(
@@ -17,41 +16,52 @@ def chunked_gdn(
     scale: float | None = None,
     initial_state: Tensor | None = None,
     output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
     chunk_size: int = 64,
+    qk_l2norm: bool = False,
+    A_log: Tensor | None = None,
+    dt_bias: Tensor | None = None,
+    gate_lower_bound: float | None = None,
+    beta_logits: bool = False,
+    check: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Gated DeltaNet in chunks of ``chunk_size`` tokens (any size >= 1, any T), differentiable.
+    """Gated DeltaNet in chunks of ``chunk_size`` tokens (any size >= 1, any T), differentiable once.
 
-    Equal to the recurrence of Gated DeltaNet (arXiv 2412.06464) by claim chunk.equals-recurrent; its range
-    rests on kda.chunk-range (an exponent <= 0 never overflows) and its forward substitution on
-    kda.neumann-exact-unstable. Computes in float32, or in float64 for float64 inputs.
+    Equal to the recurrence of Gated DeltaNet (arXiv 2412.06464) by claim chunk.equals-recurrent.
+    No exponent is above 0, so none overflows (kda.chunk-range).
+    The triangular system is inverted by substitution in blocks, whose entries stay small
+    (chunk.inverse-bounded), not by powers (kda.neumann-exact-unstable). Computes in float32, or in float64
+    for float64 inputs; errors stay within kernel.error-contract: those of each chunk, added up, as the steps
+    contract (kda.transition-spectrum). Gradients are explicit, in `kernels.chunkwise_backward`, and need
+    memory for T (K + V) numbers per head and one state per chunk.
 
-    q, k [B, T, H, K]; v [B, T, HV, V]; g [B, T, HV], natural-log decay <= 0 (-inf forgets);
-    beta [B, T, HV] in [0, 2]; initial_state [B, HV, K, V] in the working precision, default zero.
-    Value head hv reads query and key head hv // (HV // H). ``scale`` defaults to K**-0.5.
+    q, k [B, T, H, K]; v [B, T, HV, V]; value head hv reads query and key head hv // (HV // H).
+    g [B, T, HV], natural-log decay <= 0 (-inf forgets);
+    beta [B, T, HV] in [0, 2]; initial_state [N, HV, K, V], default zero; N = B, or
+    the number of sequences packed along T (B = 1) when ``cu_seqlens`` [N + 1] gives their offsets.
+    ``qk_l2norm``, ``A_log``, ``dt_bias``, ``gate_lower_bound``, ``beta_logits`` and ``check``: see
+    `kernels.arguments.prepare`.
 
-    Returns o [B, T, HV, V] in v's dtype and the final state [B, HV, K, V] in the working precision, or
-    None unless ``output_final_state``. Raises ValueError as ``kernels.arguments.prepare`` does and for
-    ``chunk_size`` < 1. Non-finite inputs propagate, to earlier outputs of their chunk too.
+    Returns o [B, T, HV, V] in v's dtype and the final state [N, HV, K, V] in the working precision, or
+    None unless ``output_final_state``. Raises ValueError as `kernels.arguments.prepare` does and for
+    ``chunk_size`` < 1. Non-finite inputs propagate, to earlier outputs of their chunk too, unless ``check``.
     """
-    arguments = prepare(q, k, v, g, beta, scale=scale, initial_state=initial_state, gate_per_channel=False)
-    o, state = scan_chunks(arguments, decayed_scores, chunk_size)
+    arguments = prepare(
+        q,
+        k,
+        v,
+        g,
+        beta,
+        gate_per_channel=False,
+        scale=scale,
+        initial_state=initial_state,
+        cu_seqlens=cu_seqlens,
+        qk_l2norm=qk_l2norm,
+        A_log=A_log,
+        dt_bias=dt_bias,
+        gate_lower_bound=gate_lower_bound,
+        beta_logits=beta_logits,
+        check=check,
+    )
+    o, state = chunked_delta_rule(arguments, chunk_size)
     return o.to(v.dtype), state if output_final_state else None
-
-
-def decayed_scores(x: Tensor, y: Tensor, g: Tensor) -> Tensor:
-    """Lower triangular [..., C, C] with entry (i, j) = x_i . y_j e^(g_{j+1} + ... + g_i), j <= i.
-
-    x, y [..., C, K]; g [..., C, 1]. One decay for all channels factors out of the dot product.
-    """
-    return (x @ y.mT) * segment_sums(g).exp()
-
-
-def segment_sums(g: Tensor) -> Tensor:
-    """[..., C, 1] to [..., C, C]: entry (i, j) is g_{j+1} + ... + g_i, and -inf above the diagonal.
-
-    Summing each segment, instead of subtracting two running sums, keeps a gate of -inf exact and every
-    entry at most 0; masking the exponent, instead of its exponential, keeps gradients finite.
-    """
-    lower = torch.ones(g.shape[-2], g.shape[-2], dtype=torch.bool, device=g.device).tril()
-    terms = torch.where(lower.tril(-1), g, torch.zeros_like(g))
-    return terms.cumsum(-2).masked_fill(~lower, -torch.inf)

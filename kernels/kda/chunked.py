@@ -1,11 +1,9 @@
 """KDA chunk by chunk, in matrix products whose every exponent is at most 0."""
 
-import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from kernels.arguments import prepare
-from kernels.chunkwise import scan_chunks, suffix_sums
+from kernels.operators import chunked_delta_rule
 
 
 def chunked_kda(
@@ -18,50 +16,52 @@ def chunked_kda(
     scale: float | None = None,
     initial_state: Tensor | None = None,
     output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
     chunk_size: int = 64,
+    qk_l2norm: bool = False,
+    A_log: Tensor | None = None,
+    dt_bias: Tensor | None = None,
+    gate_lower_bound: float | None = None,
+    beta_logits: bool = False,
+    check: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Kimi Delta Attention in chunks of ``chunk_size`` tokens (any size >= 1, any T), differentiable.
+    """Kimi Delta Attention in chunks of ``chunk_size`` tokens (any size >= 1, any T), differentiable once.
 
-    Equal to the recurrence of Kimi Linear (arXiv 2510.26692, Eq. 1) by claim chunk.equals-recurrent; its
-    range rests on kda.chunk-range (an exponent <= 0 never overflows) and its forward substitution on
-    kda.neumann-exact-unstable. Computes in float32, or in float64 for float64 inputs.
+    Equal to the recurrence of Kimi Linear (arXiv 2510.26692, Eq. 1) by claim chunk.equals-recurrent.
+    No exponent is above 0, so none overflows (kda.chunk-range).
+    The triangular system is inverted by substitution in blocks, whose entries stay small
+    (chunk.inverse-bounded), not by powers (kda.neumann-exact-unstable). Computes in float32, or in float64
+    for float64 inputs; errors stay within kernel.error-contract: those of each chunk, added up, as the steps
+    contract (kda.transition-spectrum). Gradients are explicit, in `kernels.chunkwise_backward`, and need
+    memory for T (K + V) numbers per head and one state per chunk.
 
-    q, k [B, T, H, K]; v [B, T, HV, V]; g [B, T, HV, K], natural-log decay <= 0 (-inf forgets);
-    beta [B, T, HV] in [0, 2]; initial_state [B, HV, K, V] in the working precision, default zero.
-    Value head hv reads query and key head hv // (HV // H). ``scale`` defaults to K**-0.5.
+    q, k [B, T, H, K]; v [B, T, HV, V]; value head hv reads query and key head hv // (HV // H).
+    g [B, T, HV, K], natural-log decay <= 0 (-inf forgets);
+    beta [B, T, HV] in [0, 2]; initial_state [N, HV, K, V], default zero; N = B, or
+    the number of sequences packed along T (B = 1) when ``cu_seqlens`` [N + 1] gives their offsets.
+    ``qk_l2norm``, ``A_log``, ``dt_bias``, ``gate_lower_bound``, ``beta_logits`` and ``check``: see
+    `kernels.arguments.prepare`.
 
-    Returns o [B, T, HV, V] in v's dtype and the final state [B, HV, K, V] in the working precision, or
-    None unless ``output_final_state``. Raises ValueError as ``kernels.arguments.prepare`` does and for
-    ``chunk_size`` < 1. Non-finite inputs propagate, to earlier outputs of their chunk too.
+    Returns o [B, T, HV, V] in v's dtype and the final state [N, HV, K, V] in the working precision, or
+    None unless ``output_final_state``. Raises ValueError as `kernels.arguments.prepare` does and for
+    ``chunk_size`` < 1. Non-finite inputs propagate, to earlier outputs of their chunk too, unless ``check``.
     """
-    arguments = prepare(q, k, v, g, beta, scale=scale, initial_state=initial_state, gate_per_channel=True)
-    o, state = scan_chunks(arguments, decayed_scores, chunk_size)
+    arguments = prepare(
+        q,
+        k,
+        v,
+        g,
+        beta,
+        gate_per_channel=True,
+        scale=scale,
+        initial_state=initial_state,
+        cu_seqlens=cu_seqlens,
+        qk_l2norm=qk_l2norm,
+        A_log=A_log,
+        dt_bias=dt_bias,
+        gate_lower_bound=gate_lower_bound,
+        beta_logits=beta_logits,
+        check=check,
+    )
+    o, state = chunked_delta_rule(arguments, chunk_size)
     return o.to(v.dtype), state if output_final_state else None
-
-
-def decayed_scores(x: Tensor, y: Tensor, g: Tensor) -> Tensor:
-    """Lower triangular [..., C, C] with entry (i, j) = sum_k x_ik y_jk e^(g_{j+1,k} + ... + g_{i,k}), j <= i.
-
-    x, y, g [..., C, K]. Diagonal blocks of 1, 2, 4, ... rows are paired: between the two blocks of a pair the
-    decay factors at their border into (border to i) times (j to border). Both exponents are sums of gates,
-    so at most 0; no pair later than i is formed, so there is nothing to mask; and no [C, C, K] array exists.
-    """
-    rows = x.shape[-2]
-    size = 1 << (rows - 1).bit_length()
-    # An added row is never on the earlier side of a pair with a true row, and its own row is cut off below.
-    x, y, g = (pad(tensor, (0, 0, 0, size - rows)) for tensor in (x, y, g))
-    blocks = (x * y).sum(-1)[..., None, None]
-    for width in (1 << level for level in range(size.bit_length() - 1)):
-        x_pairs, y_pairs, g_pairs = (_pair(tensor, width) for tensor in (x, y, g))
-        later = x_pairs[..., 1, :, :] * g_pairs[..., 1, :, :].cumsum(-2).exp()
-        earlier = y_pairs[..., 0, :, :] * suffix_sums(g_pairs[..., 0, :, :]).exp()
-        cross = later @ earlier.mT
-        first, second = blocks[..., 0::2, :, :], blocks[..., 1::2, :, :]
-        upper = torch.cat([first, torch.zeros_like(cross)], dim=-1)
-        blocks = torch.cat([upper, torch.cat([cross, second], dim=-1)], dim=-2)
-    return blocks[..., 0, :rows, :rows]
-
-
-def _pair(rows: Tensor, width: int) -> Tensor:
-    """[..., C, K] to [..., C / (2 width), 2, width, K]."""
-    return rows.reshape(*rows.shape[:-2], rows.shape[-2] // (2 * width), 2, width, rows.shape[-1])

@@ -15,13 +15,18 @@ Kernel = Callable[..., tuple[Tensor, Tensor | None]]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One gated delta rule in its three forms, and whether its gate has a value per key channel."""
+    """One delta rule in its three forms; its gate has a value per key channel, one per head, or is absent."""
 
     name: str
     reference: Kernel
     recurrent: Kernel
     chunked: Kernel
+    gated: bool
     gate_per_channel: bool
+
+    def own(self, inputs: Inputs) -> Inputs:
+        """The inputs that the mechanism takes."""
+        return {name: x for name, x in inputs.items() if self.gated or name != "g"}
 
     def gate_shape(self, batch: int, tokens: int, value_heads: int, keys: int) -> tuple[int, ...]:
         return (batch, tokens, value_heads, *([keys] if self.gate_per_channel else []))
@@ -39,7 +44,7 @@ class Mechanism:
         g = torch.zeros(self.gate_shape(batch, tokens, value_heads, keys), dtype=torch.float64)
         if reset:
             g[torch.rand(g.shape, generator=rng) < 0.1] = -torch.inf
-        return {
+        inputs = {
             "q": integer(-2, 2, batch, tokens, heads, keys),
             "k": torch.nn.functional.one_hot(chosen, keys).double(),
             "v": integer(-3, 3, batch, tokens, value_heads, values),
@@ -47,6 +52,7 @@ class Mechanism:
             "beta": integer(0, 1, batch, tokens, value_heads),
             "initial_state": integer(-3, 3, batch, value_heads, keys, values),
         }
+        return self.own(inputs)
 
     def random(
         self,
@@ -66,7 +72,7 @@ class Mechanism:
 
         g = torch.nn.functional.logsigmoid(2 * normal(*self.gate_shape(batch, tokens, value_heads, keys)))
         strength = 2 * torch.rand(batch, tokens, value_heads, generator=rng, dtype=torch.float64)
-        return {
+        inputs = {
             "q": normal(batch, tokens, heads, keys),
             "k": torch.nn.functional.normalize(normal(batch, tokens, heads, keys), dim=-1) * (1 - 2**-10),
             "v": normal(batch, tokens, value_heads, values),
@@ -74,13 +80,23 @@ class Mechanism:
             "beta": strength if beta is None else torch.full_like(strength, beta),
             "initial_state": normal(batch, value_heads, keys, values),
         }
+        return self.own(inputs)
 
 
-@pytest.fixture(params=["kda", "gdn"])
-def mechanism(request: pytest.FixtureRequest) -> Mechanism:
-    name = request.param
+def delta_rule(name: str) -> Mechanism:
     forms: dict[str, Any] = {
         form: getattr(import_module(f"kernels.{name}.{form}"), f"{form}_{name}")
         for form in ("reference", "recurrent", "chunked")
     }
-    return Mechanism(name=name, gate_per_channel=name == "kda", **forms)
+    return Mechanism(name=name, gated=name != "delta", gate_per_channel=name == "kda", **forms)
+
+
+@pytest.fixture(params=["kda", "gdn", "delta"])
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    return delta_rule(request.param)
+
+
+@pytest.fixture(params=["kda", "gdn"])
+def gated(request: pytest.FixtureRequest) -> Mechanism:
+    """A mechanism with a gate."""
+    return delta_rule(request.param)

@@ -33,8 +33,9 @@ def test_outputs_do_not_depend_on_later_tokens(mechanism, boundary, keys, dtype)
     changed["q"][:, later] *= -1e3
     changed["k"][:, later] = changed["k"][:, later].flip(-1)
     changed["v"][:, later] = 1e20
-    changed["g"][:, later] = -torch.inf
-    changed["g"][:, -1] = -3.0
+    if mechanism.gated:
+        changed["g"][:, later] = -torch.inf
+        changed["g"][:, -1] = -3.0
     changed["beta"][:, later] = 2.0
     for form in forms(mechanism):
         before, after = form(**inputs)[0], form(**changed)[0]
@@ -88,14 +89,14 @@ def test_reference_accepts_its_own_state_for_half_inputs(mechanism):
 
 
 @DTYPES
-def test_gate_of_minus_infinity_forgets_everything_before(mechanism, dtype):
-    inputs = {name: x.to(dtype) for name, x in mechanism.random(70).items()}
+def test_gate_of_minus_infinity_forgets_everything_before(gated, dtype):
+    inputs = {name: x.to(dtype) for name, x in gated.random(70).items()}
     inputs["g"][:, 37] = -torch.inf
     other = {name: x.clone() for name, x in inputs.items()}
     other["initial_state"] += 1
     for name in ("k", "v", "beta"):
         other[name][:, :37] = other[name][:, :37].flip(1)
-    for form in forms(mechanism):
+    for form in forms(gated):
         o, state = form(**inputs, output_final_state=True)
         o_other, state_other = form(**other, output_final_state=True)
         assert torch.equal(o[:, 37:], o_other[:, 37:])
@@ -112,14 +113,14 @@ def gradients(kernel, inputs, **options):
 
 @pytest.mark.parametrize("gate", [None, 0.0, -1.5, -5.0, -20.0, -1000.0, -torch.inf])
 @pytest.mark.parametrize("chunk_size", [16, 64])
-def test_gradients_are_finite_and_right(mechanism, gate, chunk_size):
+def test_gradients_are_finite_and_right(gated, gate, chunk_size):
     """A rounding error shrinks with the unit roundoff from float32 to float64, by 2^-29; a wrong formula
     errs alike in both. The line between the two hypotheses is their geometric mean, 2^-14.5."""
-    single = {name: x.float() for name, x in mechanism.random(70, gate=gate).items()}
+    single = {name: x.float() for name, x in gated.random(70, gate=gate).items()}
     double = {name: x.double() for name, x in single.items()}
-    exact = gradients(mechanism.reference, double)
-    in_single = gradients(mechanism.chunked, single, chunk_size=chunk_size)
-    in_double = gradients(mechanism.chunked, double, chunk_size=chunk_size)
+    exact = gradients(gated.reference, double)
+    in_single = gradients(gated.chunked, single, chunk_size=chunk_size)
+    in_double = gradients(gated.chunked, double, chunk_size=chunk_size)
     line = (torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps) ** 0.5
     for name, expected in exact.items():
         assert expected.isfinite().all()
@@ -138,6 +139,8 @@ class DisturbRun(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         if func.is_view or not isinstance(result, torch.Tensor) or not result.is_floating_point():
+            return result
+        if func is torch.ops.aten.max.default:  # only compared with the bound of valid input
             return result
         assert result.shape[0] % self.runs == 0, f"{func} returns {tuple(result.shape)}"
         result = result.clone()

@@ -1,0 +1,102 @@
+"""The adjoint of the chunkwise delta rule: explicit gradients from one state and one error row per token."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kernels.blocks import unit_lower_inverse
+from kernels.chunkwise import Decay, decayed, groups
+from kernels.packing import Chunks, chunk_count
+
+
+class Gradients(NamedTuple):
+    """Gradients of the prepared arguments, each of its argument's shape; g None if there is no decay."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    g: Tensor | None
+    beta: Tensor
+    state: Tensor
+
+
+def backward(
+    d_o: Tensor,
+    d_final: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor | None,
+    beta: Tensor,
+    states: Tensor,
+    errors: Tensor,
+    cu_seqlens: Tensor | None,
+    chunk_size: int,
+) -> Gradients:
+    """Gradients from those of the outputs and of the final state, by a scan over the chunks from the end.
+
+    With the names of `kernels.chunkwise.forward`, N the inverse there and dS the gradient of the state after
+    the chunk: dW = Tril(Scores(Q, K))^T dO + (e^{G_C - G} K) dS, dv = Y = N^T Diag(beta) dW,
+    dbeta = rows of E . (dW - StrictTril(Scores(K, K))^T Y), dScores(Q, K) = Tril(dO W^T),
+    dScores(K, K) = -StrictTril(Y W^T), and the gradient of the state before is
+    (e^G Q)^T dO - (e^G K)^T Y + Diag(e^{G_C}) dS. A gate gets the gradients of exactly the exponents that
+    contain it, added up, so that a gate that forgets everything gets 0. Scores and N are formed again.
+    """
+    chunks = Chunks(v.shape[1], chunk_size, cu_seqlens)
+    count = chunk_count(v.shape[1], chunk_size, cu_seqlens)
+    states, errors = (x.unflatten(2, (count, x.shape[2] // max(count, 1))) for x in (states, errors))
+    d_states = list(d_final.split(1)) if chunks.packed else [d_final]
+    inputs = [q, k, v, beta.unsqueeze(-1), *([] if g is None else [g])]
+    results = [x.new_empty(x.shape) for x in inputs]
+    for first, last in reversed(groups(chunks, q)):
+        decay = decayed(chunks, q, k, g, first, last, adjoint=True)
+        strength, d_output = (chunks.arrange(x, first, last) for x in (beta.unsqueeze(-1), d_o))
+        saved = states[:, :, first:last], errors[:, :, first:last]
+        parts = _group(decay, strength, d_output, *saved, d_states, chunks.sequence[first:last])
+        for part, result in zip(parts, results, strict=True):
+            chunks.restore(part, result, first)
+    d_state = torch.cat(d_states) if chunks.packed else d_states[0].clone()
+    d_q, d_k, d_v, d_beta, *d_g = results
+    return Gradients(d_q, d_k, d_v, d_g[0] if d_g else None, d_beta.squeeze(-1), d_state)
+
+
+def _group(
+    decay: Decay,
+    beta: Tensor,
+    d_o: Tensor,
+    states: Tensor,
+    errors: Tensor,
+    d_states: list[Tensor],
+    sequence: list[int],
+) -> list[Tensor]:
+    """Gradients of q, k, v, beta (and g) of some chunks; ``d_states`` goes from after to before them."""
+    kk, qk, start = decay.kk, decay.qk, decay.start.flatten(-3, -2)
+    inverse, writes = unit_lower_inverse(kk * beta.mT), beta * errors
+    # Gradients of what is read at keys and queries: of the predictions, and of the outputs.
+    d_read = torch.stack([torch.zeros_like(d_o), d_o], dim=-3)
+    d_writes, d_ends, d_totals = [], [], []
+    for c in reversed(range(len(sequence))):
+        n = sequence[c]
+        after = d_states[n]
+        d_write = qk[:, :, c].mT @ d_o[:, :, c] + decay.k_end[:, :, c] @ after
+        d_read[:, :, c, 0] = (inverse[:, :, c].mT @ (beta[:, :, c] * d_write)).neg_()
+        d_writes.append(d_write)
+        d_ends.append(writes[:, :, c] @ after.mT)
+        if decay.total is not None:
+            d_totals.append((after * states[:, :, c]).sum(-1, keepdim=True))
+            after = decay.total[:, :, c] * after
+        d_states[n] = after + start[:, :, c].mT @ d_read[:, :, c].flatten(-3, -2)
+    flat, d_right = d_read.flatten(-3, -2), d_read[:, :, :, 0].neg()
+    d_scores = (flat @ writes.mT).unflatten(-2, (2, -1)).tril()
+    d_scores.diagonal(dim1=-2, dim2=-1)[..., 0, :].zero_()
+    d_kq, d_g = decay.backward(
+        d_start=(flat @ states.mT).unflatten(-2, (2, -1)),
+        d_end=torch.stack(d_ends[::-1], dim=2),
+        d_total=torch.stack(d_totals[::-1], dim=2) if d_totals else None,
+        d_scores=d_scores,
+    )
+    d_error = torch.stack(d_writes[::-1], dim=2) - kk.tril(-1).mT @ d_right
+    d_k, d_q = d_kq.unbind(-3)
+    d_beta = (d_error * errors).sum(-1, keepdim=True)
+    return [d_q, d_k, d_right, d_beta, *([] if d_g is None else [d_g])]
