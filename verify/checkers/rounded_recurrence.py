@@ -3,10 +3,11 @@
 Data: ``formats`` with ``compute``, ``state`` and ``output``, each ``{"precision", "min_exponent"}`` or null
 where nothing is rounded again; ``order``, the tree of every inner product (an index, or a pair of trees);
 ``fused``, whether a product is added without being rounded first; ``state``, V columns of K numbers;
-``steps``, each with ``a``, ``k``, ``beta``, ``v`` and ``q``; ``contract`` with its ``u``, ``decay``, ``state``
-and ``output`` (relative errors of an operation, of decaying, and of storing), ``tiny``, ``width`` and
-``steps``; and, where the run shall come near the contract, ``attains``, the share of it that the last state's
-error exceeds. Rounding is to nearest, ties to even, with subnormals and without a largest number.
+``steps``, each with ``a``, ``k``, ``beta``, ``v`` and ``q``; ``contract`` with its ``u``, ``decay``,
+``state`` and ``output`` (relative errors of an operation, of decaying, of storing), ``tiny``, ``depth`` (of
+the order) and ``steps``; and, where the run shall come near the contract, ``attains``, the share of it that
+the last state's error exceeds. Rounding is to nearest, ties to even, with subnormals and without a largest
+number.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ def _held(data: Mapping[str, Any]) -> str:
     if len(data["steps"]) * width * len(computed) > LARGEST:
         raise IllFormed("more numbers than are treated here")
     compute, state, output = (_rounding(data["formats"][name]) for name in ("compute", "state", "output"))
-    contract = _Contract(data["contract"], len(computed))
+    contract = Contract(data["contract"], len(computed) * width)
     error, share = Fraction(0), Fraction(0)
     for t, step in enumerate(data["steps"]):
         a, k, q, v = (vector(step[name]) for name in ("a", "k", "q", "v"))
@@ -73,15 +74,15 @@ def _within(what: str, computed: Matrix, exact: Matrix, bound: Fraction) -> Frac
     return square / bound**2 if bound else Fraction(0)
 
 
-class _Contract:
+class Contract:
     """The theorem's recursion, with rational upper bounds in place of lengths."""
 
-    def __init__(self, data: Mapping[str, Any], columns: int) -> None:
+    def __init__(self, data: Mapping[str, Any], entries: int) -> None:
         u, decay, state, output = (1 + rational(data[name]) for name in ("u", "decay", "state", "output"))
-        width, self.steps = natural(data["width"]), natural(data["steps"])
-        self._spread = u ** (width + 4) * decay * state - 1
-        self._read = u**width * output - 1
-        self._room = columns * width * rational(data["tiny"])
+        depth, self.steps = natural(data["depth"]), natural(data["steps"])
+        self._spread = u ** (depth + 4) * decay * state - 1
+        self._read = u**depth * output - 1
+        self._room = entries * rational(data["tiny"])
 
     def after(
         self, error: Fraction, size: Fraction, alpha: Fraction, key: Fraction, beta: Fraction, value: Fraction

@@ -1,0 +1,1 @@
+"""Kernels in floating point: how far rounding takes them from the recurrence they compute."""
