@@ -9,6 +9,9 @@ import pytest
 
 from verify import prove
 
+# Triton decides when it is imported whether kernels run on its interpreter, that is without a GPU.
+os.environ["TRITON_INTERPRET"] = "1"
+
 
 @pytest.fixture(scope="session")
 def certified(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:

@@ -34,6 +34,7 @@ class Broken:
     reason: str
     hides: Hiding
     dtype: str = "float32"
+    also: tuple[str, ...] = ()
 
     @property
     def mechanism(self) -> str:
@@ -54,6 +55,13 @@ def unit_scale(convention: Convention, dtype: str) -> Case:
 
 def orthogonal_keys(convention: Convention, dtype: str) -> Case:
     return probe(convention, dtype, 8).replace(k=np.eye(8)[None, :, None, :])
+
+
+def unread_queries(convention: Convention, dtype: str) -> Case:
+    """Queries that no key of the same token meets."""
+    case = probe(convention, dtype, 4)
+    keys, queries = np.eye(8)[:4], np.eye(8)[4:]
+    return case.replace(k=keys[None, :, None, :], q=queries[None, :, None, :])
 
 
 def small_integers(convention: Convention, dtype: str) -> Case:
@@ -121,6 +129,31 @@ KERNELS = (
     Broken("ignored_state", "recurrent_gdn", ("random",), "initial state ignored", of(20)),
     Broken("ignored_state", "chunked_kda", ("random",), "initial state ignored", of(70)),
     Broken("bfloat16_state", "recurrent_kda", ("random",), "state kept in bfloat16", small_integers),
+    Broken("no_erase", "recurrent_delta", ("random",), "no erase", orthogonal_keys),
+    Broken("late_write", "recurrent_linear", ("random",), "read before the write", unread_queries),
+    Broken(
+        "wide_mask",
+        "tiled_softmax",
+        ("random",),
+        "mask one token too wide",
+        of(1),
+        also=("a token reads later tokens",),
+    ),
+    Broken(
+        "no_maximum",
+        "tiled_softmax",
+        ("random", "logits-offset"),
+        "exponential of a logit formed alone",
+        of(20),
+    ),
+    Broken("forgotten_rescale", "tiled_softmax", ("logits-rising",), "unexplained", of(15)),
+    Broken(
+        "tiled_query_heads",
+        "tiled_softmax",
+        ("random",),
+        "head grouping tiled instead of interleaved",
+        of(20),
+    ),
 )
 IDS = [f"{kernel.file}-{kernel.function}" for kernel in KERNELS]
 
@@ -131,7 +164,7 @@ def test_a_wrong_kernel_is_refuted_with_its_reason(
 ) -> None:
     result = certified(kernel.target, kernel.mechanism, dtype=kernel.dtype, classes=kernel.classes)
     assert result["verdict"] == "refuted"
-    assert [finding["reason"] for finding in result["findings"]] == [kernel.reason]
+    assert [finding["reason"] for finding in result["findings"]] == [*kernel.also, kernel.reason]
     assert all(finding["evidence"] for finding in result["findings"])
     assert kernel.reason in result["summary"]
     assert recheck(result) == []
@@ -150,7 +183,7 @@ def test_a_wrong_kernel_passes_where_its_fault_hides(
     case = kernel.hides(convention, kernel.dtype)
     judgement = judge(case, called(function, case), Bench(convention, 1, cache).yardstick(case))
     assert judgement.output is not None
-    assert judgement.state is not None
+    assert (judgement.state is not None) == case.kind.stateful
     assert judgement.verdict == "sampled", judgement.cell()
 
 
@@ -159,8 +192,10 @@ def called(function: Callable[..., Any], case: Case) -> Outcome:
     gates = getattr(torch, case.gate_dtype)
     dtypes = dict.fromkeys(("q", "k", "v"), getattr(torch, case.dtype))
     tensors = {f: torch.from_numpy(a).to(dtypes.get(f, gates)) for f, a in case.arrays().items()}
-    output, state = function(**tensors, scale=case.scale, output_final_state=True)
-    return Outcome(output.double().numpy(), state.double().numpy(), case.dtype, case.gate_dtype, None, 0.0)
+    options = {"output_final_state": True} if case.kind.stateful else {}
+    output, state = function(**tensors, scale=case.scale, **options)
+    final = None if state is None else state.double().numpy()
+    return Outcome(output.double().numpy(), final, case.dtype, case.gate_dtype, None, 0.0)
 
 
 @pytest.mark.parametrize(

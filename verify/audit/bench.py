@@ -7,11 +7,15 @@ import numpy as np
 
 from verify.audit.case import Case
 from verify.audit.convention import Convention
+from verify.audit.gradient.functional import Cotangent, cotangent
+from verify.audit.gradient.judge import GradientYardstick, gradient_tolerances
+from verify.audit.gradient.reference import float64_gradients
+from verify.audit.gradient.running import with_running_sums
 from verify.audit.inputs.integers import check_exact, is_integer_case
 from verify.audit.judge import Yardstick
 from verify.audit.reference.results import exact_reference, float64_reference
 from verify.audit.tolerance.bounds import FALSE_ALARM, tolerance
-from verify.audit.tolerance.prediction import RUNS, Algorithm, predict
+from verify.audit.tolerance.prediction import RUNS, Algorithm, predict, predict_gradients
 from verify.numbers.formats import format_named
 
 
@@ -58,3 +62,30 @@ class Bench:
             state_deviation=prediction.state,
             output_bound=reference.output_error,
         )
+
+    def functional(self, case: Case) -> Cotangent:
+        """The functional that is differentiated."""
+        return cotangent(
+            case, self.convention.gradients == "output-and-state" and self.convention.returns_state
+        )
+
+    def gradient_yardstick(self, case: Case) -> GradientYardstick:
+        """Gradients by the adjoint of the definition, within the derived tolerances."""
+        seen, functional = self.convention.as_seen(case), self.functional(case)
+        algorithm = Algorithm.of(self.convention, case.dtype)
+        reference, gradients = float64_reference(seen), float64_gradients(seen, functional)
+        prediction = predict_gradients(
+            seen, functional, gradients, algorithm, runs=self.runs, cache=self.cache
+        )
+        prediction = with_running_sums(seen, gradients, prediction, algorithm)
+        allowed = gradient_tolerances(
+            seen,
+            functional,
+            reference,
+            gradients.errors,
+            prediction,
+            algorithm,
+            cells=self.comparisons,
+            false_alarm=self.false_alarm,
+        )
+        return GradientYardstick(functional, gradients.values, allowed, prediction.rows)

@@ -1,12 +1,14 @@
 """What goes into one run of a kernel under test, and what comes out."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verify.audit.mechanism import Mechanism, named
 from verify.audit.subject import rawbits
 from verify.model.errors import RequestError, unknown_name
 
@@ -21,14 +23,18 @@ ProblemKind = Literal[
     "wrong-dtype",
     "not-finite",
     "inputs-mutated",
+    "no-gradient",
 ]
-MECHANISMS = ("gdn", "kda")
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a delta-rule call; value head ``hv`` reads query/key head ``hv // (HV // H)``."""
+    """Sizes of a call; output head ``hv`` reads head ``hv // (HV // H)`` of what the mechanism shares.
+
+    That is queries and keys for the recurrences (HV value heads), keys and values for softmax attention
+    (HV query heads).
+    """
 
     B: int
     T: int
@@ -40,22 +46,24 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One input of a delta-rule kernel, in this project's own convention.
+    """One input of a kernel, in this project's own convention.
 
     All arrays are float64 and hold values exactly representable in the dtype they are handed over
     in: ``dtype`` for q, k, v and ``gate_dtype`` for g, beta and initial_state.
 
     Args:
-        mechanism: ``"gdn"`` (one decay per head) or ``"kda"`` (one decay per channel).
+        mechanism: one of ``verify.audit.mechanism.MECHANISMS``; says which of the arrays below it takes.
         name: the input class, e.g. ``"constant-key-0.97"``.
         seed: seed the values were drawn from.
         dtype: ``"float64"``, ``"float32"``, ``"bfloat16"`` or ``"float16"``.
-        q: queries, ``[B, T, H, K]``.
+        q: queries, ``[B, T, H, K]``; for softmax attention ``[B, T, HV, K]``.
         k: keys, ``[B, T, H, K]``.
-        v: values, ``[B, T, HV, V]``.
-        g: natural logarithm of the decay, ``[B, T, HV]`` for gdn and ``[B, T, HV, K]`` for kda.
-        beta: write strength (the value, not a logit), ``[B, T, HV]``.
-        initial_state: ``[B, HV, K, V]``, or None for zeros.
+        v: values, ``[B, T, HV, V]``; for softmax attention ``[B, T, H, V]``.
+        g: natural logarithm of the decay, ``[B, T, HV]`` per head or ``[B, T, HV, K]`` per channel; None for
+            a mechanism without decay.
+        beta: write strength (the value, not a logit), ``[B, T, HV]``; None for a mechanism that erases
+            nothing.
+        initial_state: ``[B, HV, K, V]``; None for zeros, and for a mechanism without a state.
         scale: factor on the queries.
         gate_dtype: defaults to float64 when ``dtype`` is float64, and to float32 otherwise.
 
@@ -70,8 +78,8 @@ class Case:
     q: Array
     k: Array
     v: Array
-    g: Array
-    beta: Array
+    g: Array | None
+    beta: Array | None
     initial_state: Array | None
     scale: float
     gate_dtype: str = ""
@@ -82,30 +90,34 @@ class Case:
         if not self.gate_dtype:
             object.__setattr__(self, "gate_dtype", "float64" if self.dtype == "float64" else "float32")
         self._check_shapes()
-        for field, array in self.arrays().items():
-            dtype = self.dtype if field in ("q", "k", "v") else self.gate_dtype
+        for name, array in self.arrays().items():
+            dtype = self.dtype_of(name)
             if not rawbits.representable(array, dtype):
                 raise RequestError(
-                    f"case {self.name!r}: {field} holds values that are not {dtype}; round them first"
+                    f"case {self.name!r}: {name} holds values that are not {dtype}; round them first"
                 )
 
     def _check_shapes(self) -> None:
-        if self.mechanism not in MECHANISMS:
-            raise RequestError(f"mechanism {self.mechanism!r} is not one of {', '.join(MECHANISMS)}")
-        if self.q.ndim != 4 or self.v.ndim != 4:
-            raise RequestError(
-                f"case {self.name!r}: q and v need 4 axes, but have shapes {self.q.shape} and {self.v.shape}"
-            )
+        takes = self.kind
+        if not self.q.ndim == self.k.ndim == self.v.ndim == 4:
+            shapes = f"{self.q.shape}, {self.k.shape} and {self.v.shape}"
+            raise RequestError(f"case {self.name!r}: q, k and v need 4 axes, but have shapes {shapes}")
         s = self.shape
         gates = (s.B, s.T, s.HV)
+        heads = {field: s.H if field in takes.shared else s.HV for field in ("q", "k", "v")}
         expected: dict[str, tuple[int, ...]] = {
-            "k": self.q.shape,
-            "v": (*gates, s.V),
-            "g": gates if self.mechanism == "gdn" else (*gates, s.K),
+            "q": (s.B, s.T, heads["q"], s.K),
+            "k": (s.B, s.T, heads["k"], s.K),
+            "v": (s.B, s.T, heads["v"], s.V),
+            "g": takes.gate_shape(gates, s.K),
             "beta": gates,
             "initial_state": (s.B, s.HV, s.K, s.V),
         }
         arrays = self.arrays()
+        for field in ("g", "beta", "initial_state"):
+            if (field in takes.tokens) > (field in arrays) or (field in arrays) > (field in takes.fields):
+                word = "needs" if field in takes.tokens else "takes no"
+                raise RequestError(f"case {self.name!r}: {self.mechanism} {word} {field}")
         for field, shape in expected.items():
             if field in arrays and arrays[field].shape != shape:
                 raise RequestError(
@@ -115,9 +127,40 @@ class Case:
             raise RequestError(f"case {self.name!r}: HV = {s.HV} is not a multiple of H = {s.H}")
 
     @property
+    def kind(self) -> Mechanism:
+        """What the mechanism takes and carries."""
+        return named(self.mechanism)
+
+    @property
+    def log_decay(self) -> Array:
+        """The log decay with an axis of channels, ``[B, T, HV, K]`` or ``[B, T, HV, 1]``; 0 for none."""
+        if self.g is None:
+            s = self.shape
+            return np.zeros((s.B, s.T, s.HV, 1))
+        return self.g if self.g.ndim == 4 else self.g[..., None]
+
+    @property
+    def strength(self) -> Array:
+        """The write strength ``[B, T, HV]``: beta, or 1."""
+        s = self.shape
+        return np.ones((s.B, s.T, s.HV)) if self.beta is None else self.beta
+
+    @property
     def shape(self) -> Shape:
-        b, t, h, k = self.q.shape
-        return Shape(B=b, T=t, H=h, HV=self.v.shape[2], K=k, V=self.v.shape[3])
+        b, t, _, k = self.q.shape
+        lent, whole = ("k", "v") if "q" in self.kind.shared else ("k", "q")
+        h, hv = getattr(self, lent).shape[2], getattr(self, whole).shape[2]
+        return Shape(B=b, T=t, H=h, HV=hv, K=k, V=self.v.shape[3])
+
+    def spread(self, field: str) -> Array:
+        """An input with one head per head of the output: shared heads repeated."""
+        array: Array = getattr(self, field)
+        s = self.shape
+        return np.repeat(array, s.HV // s.H, axis=2) if field in self.kind.shared else array
+
+    def dtype_of(self, field: str) -> str:
+        """The dtype an input is handed over in."""
+        return self.dtype if field in ("q", "k", "v") else self.gate_dtype
 
     def arrays(self) -> dict[str, Array]:
         """The arrays that are present, by field name."""
@@ -126,7 +169,7 @@ class Case:
 
     def slice(self, t0: int, t1: int, initial_state: Array | None) -> Self:
         """Tokens ``t0 <= t < t1``, starting from ``initial_state``."""
-        tokens = {field: getattr(self, field)[:, t0:t1] for field in ("q", "k", "v", "g", "beta")}
+        tokens = {field: getattr(self, field)[:, t0:t1] for field in self.kind.tokens}
         return dataclasses.replace(self, initial_state=initial_state, **tokens)
 
     def replace(self, **changes: object) -> Self:
@@ -154,6 +197,7 @@ class Outcome:
         problem: None when the run kept its contract. ``inputs-mutated`` and ``wrong-dtype`` keep
             the arrays.
         seconds: time inside the call; for a run that never returned, time until it was ended.
+        gradients: of a functional, by our input field, each of its input's shape; empty when not asked for.
     """
 
     output: Array | None
@@ -162,3 +206,4 @@ class Outcome:
     state_dtype: str
     problem: Problem | None
     seconds: float
+    gradients: Mapping[str, Array] = dataclasses.field(default_factory=dict)

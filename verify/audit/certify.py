@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from verify.audit import properties
+from verify.audit import invariances, properties
 from verify.audit.bench import Bench
 from verify.audit.case import Case
 from verify.audit.convention import Convention
-from verify.audit.diagnosis.reasons import describe, diagnose, problems
+from verify.audit.diagnosis.reasons import describe, diagnose, merged, problems
 from verify.audit.failure.reproduce import Reproducer
-from verify.audit.failure.shrink import shrink
-from verify.audit.inputs.cells import cells
+from verify.audit.failure.shrink import shrink, shrink_gradients
+from verify.audit.gradient.judge import GradientJudgement
+from verify.audit.gradient.reasons import explain_gradients
+from verify.audit.inputs.cells import cells, gradient_cells
 from verify.audit.inputs.classes import REAL_CLASSES
 from verify.audit.judge import Judgement, header, judge, number
 from verify.audit.laboratory import Finding, Laboratory
@@ -48,6 +50,8 @@ class _Run:
     """What a certification has gathered so far; kept whatever happens next."""
 
     judgements: list[Judgement] = field(default_factory=list)
+    gradients: list[GradientJudgement] = field(default_factory=list)
+    lost_gradients: list[dict[str, Any]] = field(default_factory=list)
     lost: list[dict[str, Any]] = field(default_factory=list)
     properties: list[Property] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -67,6 +71,7 @@ def certify(
     time_limit_s: float = 60,
     memory_limit_gib: float = 8,
     classes: Iterable[str] | None = None,
+    gradients: bool = False,
     cache: Path | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
@@ -75,7 +80,7 @@ def certify(
 
     Args:
         target: ``package.module:function`` or ``path/to/file.py:function``.
-        mechanism: ``"gdn"`` or ``"kda"``.
+        mechanism: one of ``verify.audit.mechanism.MECHANISMS``.
         convention: name of a preset, path of a TOML file, or a loaded convention.
         dtype: dtype of q, k and v.
         budget: ``"fast"`` or ``"standard"``.
@@ -84,6 +89,7 @@ def certify(
         time_limit_s: limit per run.
         memory_limit_gib: limit on the worker's private memory.
         classes: names of the input classes to use; default all.
+        gradients: whether to differentiate the kernel too and judge its gradients.
         cache: folder of earlier predictions.
         folder: where ``reproduce.py`` and ``input.safetensors`` go when something fails.
         progress: told about every step.
@@ -95,13 +101,20 @@ def certify(
     if not isinstance(convention, Convention):
         convention = Convention.load(convention, mechanism, target)
     cases = _chosen(list(cells(mechanism, dtype, convention, budget, seed)), classes)
-    bench = Bench(convention, len(cases) + properties.SPLIT_COMPARISONS, cache)
+    if gradients and convention.gradients == "none":
+        raise RequestError(
+            f"convention {convention.name} says that {target} has no gradients; leave them out"
+        )
+    differentiated = gradient_cells(cases, budget) if gradients else []
+    comparisons = len(cases) + len(differentiated) + properties.SPLIT_COMPARISONS + invariances.COMPARISONS
+    bench = Bench(convention, comparisons, cache)
     parsed = Target.parse(target)
     run = _Run()
     with Subject(parsed, convention, python, time_limit_s, memory_limit_gib) as subject:
         lab = Laboratory(subject, bench, dtype)
-        steps = _Steps(len(cases) + 3, progress)
+        steps = _Steps(len(cases) + len(differentiated) + 3, progress)
         _run_cells(lab, cases, run, steps)
+        _run_gradients(lab, differentiated, run, steps)
         if any(j.output is not None for j in run.judgements):
             _check_properties(lab, run, steps)
         _explain(lab, run, steps)
@@ -154,10 +167,26 @@ def _run_cells(lab: Laboratory, cases: Sequence[Case], run: _Run, steps: _Steps)
         run.judgements.append(judge(case, outcome, yardstick))
 
 
+def _run_gradients(lab: Laboratory, cases: Sequence[Case], run: _Run, steps: _Steps) -> None:
+    """Judge the gradients of every case."""
+    for case in cases:
+        steps.next(f"gradients of {case.name}, T = {case.shape.T}")
+        try:
+            run.gradients.append(lab.judge_gradients(case))
+        except _KEPT as error:
+            why = f"could not be judged: {type(error).__name__}: {error}"
+            run.lost_gradients.append(_unjudged(case, why, inputs={}))
+
+
 def _lost(case: Case, why: str) -> dict[str, Any]:
     """The entry of a cell about which nothing can be said."""
-    entry = {"verdict": str(Verdict.UNDECIDED), "reference": None, "output": None, "state": None}
-    return {**header(case), **entry, "problem": {"kind": "not-judged", "message": why}, "seconds": 0.0}
+    return _unjudged(case, why, reference=None, output=None, state=None)
+
+
+def _unjudged(case: Case, why: str, **parts: Any) -> dict[str, Any]:
+    problem = {"kind": "not-judged", "message": why}
+    verdict = str(Verdict.UNDECIDED)
+    return {**header(case), "verdict": verdict, **parts, "problem": problem, "seconds": 0.0}
 
 
 def _check_properties(lab: Laboratory, run: _Run, steps: _Steps) -> None:
@@ -167,6 +196,10 @@ def _check_properties(lab: Laboratory, run: _Run, steps: _Steps) -> None:
     checks: dict[str, Callable[[], Property]] = {
         "causality": lambda: properties.causality(lab),
         "split and resume": lambda: properties.split_and_resume(lab),
+        "separate sequences and heads": lambda: invariances.separate_heads_and_sequences(lab),
+        "strided inputs": lambda: invariances.strided_inputs(lab),
+        "packed sequences": lambda: invariances.packed_sequences(lab),
+        "repeated run": lambda: invariances.repeated_run(lab),
         "inputs unchanged": lambda: properties.unchanged_inputs(run.judgements),
         "finite": lambda: properties.finite(run.judgements),
     }
@@ -187,12 +220,15 @@ def _explain(lab: Laboratory, run: _Run, steps: _Steps) -> None:
     broken = [p for p in run.properties if p.verdict is Verdict.REFUTED]
     judged = [*run.judgements, *(j for p in broken for j in p.failing)]
     failing = [j for j in judged if j.failed]
-    if not failing and not broken:
+    wrong_gradients = [j for j in run.gradients if j.failed]
+    if not failing and not broken and not wrong_gradients:
         return
     steps.next("reasons")
     run.findings = [p.finding for p in broken if p.finding is not None]
     try:
-        run.findings += diagnose(lab, judged, any(p.leaks for p in broken))
+        if failing or broken:
+            run.findings += diagnose(lab, judged, any(p.leaks for p in broken))
+        run.findings = merged(run.findings + explain_gradients(lab, wrong_gradients))
     except _KEPT as error:
         run.findings += problems(run.judgements)
         run.findings.append(
@@ -204,6 +240,10 @@ def _explain(lab: Laboratory, run: _Run, steps: _Steps) -> None:
         steps.next("shrinking")
         run.shrunk = shrink(lab, min(failing, key=lambda j: (j.problem is not None, j.case.v.size)))
         run.reproducer = Reproducer.of(run.shrunk)
+    elif wrong_gradients:
+        steps.next("shrinking")
+        smallest = min(wrong_gradients, key=lambda j: (j.problem is not None, j.case.v.size))
+        run.reproducer = Reproducer.of_gradients(shrink_gradients(lab, smallest))
     else:
         pair = next((p for p in broken if p.pair is not None), None)
         if pair is not None and pair.pair is not None:
@@ -221,8 +261,9 @@ def _certificate(
     seed: int,
 ) -> dict[str, Any]:
     entries = [j.cell() for j in run.judgements] + run.lost
+    gradients = [j.entry() for j in run.gradients] + run.lost_gradients
     verdict = weakest(
-        [Verdict(entry["verdict"]) for entry in entries]
+        [Verdict(entry["verdict"]) for entry in (*entries, *gradients)]
         + [p.verdict for p in run.properties if p.verdict is not None]
     )
     return {
@@ -235,10 +276,11 @@ def _certificate(
         "budget": budget,
         "seed": seed,
         "verdict": str(verdict),
-        "summary": _summary(verdict, run, entries),
+        "summary": _summary(verdict, run, entries, gradients),
         "model": _model(convention, bench, run, dtype),
         "classes": _classes(entries),
         "cells": entries,
+        "gradients": gradients,
         "properties": [p.entry() for p in run.properties],
         "findings": [dataclasses.asdict(finding) for finding in run.findings],
         "samples": samples([*([run.shrunk] if run.shrunk else []), *run.judgements], convention),
@@ -263,7 +305,9 @@ def _plain(convention: Convention) -> dict[str, Any]:
 def _model(convention: Convention, bench: Bench, run: _Run, dtype: str) -> dict[str, Any]:
     """What the tolerances rest on."""
     algorithm = Algorithm.of(convention, dtype)
-    compared = sum(m.difference.size for j in run.judgements for m in (j.output, j.state) if m is not None)
+    measures = [m for j in run.judgements for m in (j.output, j.state) if m is not None]
+    measures += [m for j in run.gradients for m in j.measures.values()]
+    compared = sum(m.difference.size for m in measures)
     form = algorithm.form if algorithm.chunk_size is None else f"{algorithm.form}({algorithm.chunk_size})"
     return {
         "forms": [form],
@@ -301,22 +345,24 @@ def _class(name: str, entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _summary(verdict: Verdict, run: _Run, entries: Sequence[dict[str, Any]]) -> str:
+def _summary(
+    verdict: Verdict, run: _Run, entries: Sequence[dict[str, Any]], gradients: Sequence[dict[str, Any]]
+) -> str:
     """One sentence for the reader."""
-    count = len(entries)
+    every = [*entries, *gradients]
     if verdict is Verdict.REFUTED:
-        failed = sum(entry["verdict"] == str(Verdict.REFUTED) for entry in entries)
+        failed = sum(entry["verdict"] == str(Verdict.REFUTED) for entry in every)
         reasons = "; ".join(finding.reason for finding in run.findings) or "a property is violated"
         smallest = f", smallest failing input: {describe(run.shrunk)}" if run.shrunk is not None else ""
-        return f"Refuted: {reasons} ({failed} of {count} inputs fail{smallest})."
+        return f"Refuted: {reasons} ({failed} of {len(every)} inputs fail{smallest})."
     if verdict is Verdict.UNDECIDED:
-        said = [entry["problem"]["message"] for entry in run.lost]
+        said = [entry["problem"]["message"] for entry in (*run.lost, *run.lost_gradients)]
         said += [p.detail for p in run.properties if p.verdict is Verdict.UNDECIDED]
         return f"Undecided: {said[0] if said else 'nothing could be compared'}."
-    worst = max(
-        (float(c["worst_ratio"]) for c in _classes(entries) if c["worst_ratio"] is not None), default=0.0
-    )
+    ratios = [c["worst_ratio"] for c in _classes(entries) if c["worst_ratio"] is not None]
+    ratios += [figures["worst_ratio"] for entry in gradients for figures in entry["inputs"].values()]
+    also = f", on the gradients of {len(gradients)}" if gradients else ""
     return (
-        f"Held on all {count} inputs tried and in every property checked; the largest error is {worst:.2g} "
-        f"of the derived tolerance."
+        f"Held on all {len(entries)} inputs tried{also} and in every property checked; the largest error is "
+        f"{max(map(float, ratios), default=0.0):.2g} of the derived tolerance."
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome
 from verify.audit.convention import Convention
+from verify.audit.gradient.judge import GradientJudgement, judge_gradients
 from verify.audit.judge import Judgement, judge
 from verify.audit.subject.process import Subject
 
@@ -41,6 +42,15 @@ class Laboratory:
 
     def run(self, case: Case) -> Outcome:
         return self.subject.run(case)
+
+    def run_gradients(self, case: Case) -> Outcome:
+        """Run a case and differentiate its functional."""
+        return self.subject.run(case, self.bench.functional(case))
+
+    def judge_gradients(self, case: Case) -> GradientJudgement:
+        """Run a case, differentiate it and measure the gradients."""
+        yardstick = self.bench.gradient_yardstick(case)
+        return judge_gradients(case, self.subject.run(case, yardstick.functional), yardstick)
 
     def judge(self, case: Case) -> Judgement:
         """Run a case and measure what it gives."""

@@ -37,29 +37,30 @@ def _sample(judgement: Judgement, convention: Convention) -> dict[str, Any]:
     assert judgement.output is not None
     assert judgement.outcome.output is not None
     case, s, y = convention.as_seen(judgement.case), judgement.case.shape, judgement.yardstick
+    q, k, v = (case.spread(name) for name in ("q", "k", "v"))
     difference = np.abs(judgement.output.difference[:, : _LATEST_TOKEN + 1])
-    b, t, hv, v = (int(i) for i in np.unravel_index(int(np.argmax(difference)), difference.shape))
-    h, tokens = hv // (s.HV // s.H), slice(0, t + 1)
-    state = np.zeros(s.K) if case.initial_state is None else case.initial_state[b, hv, :, v]
-    error = float(difference[b, t, hv, v])
+    b, t, hv, column = (int(i) for i in np.unravel_index(int(np.argmax(difference)), difference.shape))
+    tokens = slice(0, t + 1)
+    state = np.zeros(s.K) if case.initial_state is None else case.initial_state[b, hv, :, column]
+    error = float(difference[b, t, hv, column])
     return {
         "class": case.name,
         "seed": case.seed,
         "shape": vars(s),
-        "where": {"b": b, "t": t, "h": hv, "v": v},
+        "where": {"b": b, "t": t, "h": hv, "v": column},
         "reference_kind": y.kind,
         "mechanism": case.mechanism,
         "inputs": {
             "scale": case.scale.hex(),
-            "q": _hex(case.q[b, t, h]),
-            "k": [_hex(row) for row in case.k[b, tokens, h]],
-            "v": _hex(case.v[b, tokens, hv, v]),
-            "g": [_hex(np.atleast_1d(row)) for row in case.g[b, tokens, hv]],
-            "beta": _hex(case.beta[b, tokens, hv]),
+            "q": _hex(q[b, t, hv]),
+            "k": [_hex(row) for row in k[b, tokens, hv]],
+            "v": _hex(v[b, tokens, hv, column]),
+            "g": [_hex(row) for row in case.log_decay[b, tokens, hv]],
+            "beta": _hex(case.strength[b, tokens, hv]),
             "initial_state": _hex(state),
         },
-        "computed": float(judgement.outcome.output[b, t, hv, v]).hex(),
-        "reference": float(y.output[b, t, hv, v]).hex(),
+        "computed": float(judgement.outcome.output[b, t, hv, column]).hex(),
+        "reference": float(y.output[b, t, hv, column]).hex(),
         "bound_on_reference": float(y.output_bound[b, t, hv]).hex(),
         "tolerance": float(y.output_tolerance[b, t, hv]).hex(),
         "verdict": "refuted" if error > float(y.output_tolerance[b, t, hv]) else "sampled",

@@ -32,7 +32,9 @@ def recheck(data: dict[str, Any]) -> list[str]:
     if faults:
         return faults
     faults += [fault for i, cell in enumerate(data["cells"]) for fault in _cell_faults(i, cell)]
-    faults += [fault for i, cell in enumerate(data["gradients"]) for fault in _gradient_faults(i, cell)]
+    faults += [
+        fault for i, cell in enumerate(data.get("gradients", [])) for fault in _gradient_faults(i, cell)
+    ]
     faults += _class_faults(data["classes"], data["cells"])
     faults += _verdict_faults(data)
     faults += [fault for i, sample in enumerate(data["samples"]) for fault in sample_faults(i, sample)]
@@ -117,7 +119,7 @@ def _class_faults(classes: Sequence[dict[str, Any]], cells: Sequence[dict[str, A
 
 
 def _verdict_faults(data: dict[str, Any]) -> Iterable[str]:
-    judged = (*data["cells"], *data["gradients"], *data["properties"])
+    judged = (*data["cells"], *data.get("gradients", []), *data["properties"])
     words = [item["verdict"] for item in judged if item["verdict"] is not None]
     expected = weakest(map(Verdict, words))
     if data["verdict"] != expected:

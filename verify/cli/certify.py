@@ -45,9 +45,9 @@ def certify(
     """Certify a kernel against exact references with derived tolerances, or break it and say why.
 
     The kernel runs in a process of its own. Small-integer inputs must agree bit for bit with the definition
-    in exact rationals; float inputs must stay within a tolerance derived from the formats; causality,
-    resuming through the state and unchanged inputs are checked bitwise. A failure is shrunk and written as
-    an input file and a script that shows it with torch alone.
+    in exact rationals; float inputs, and with --gradients their gradients, must stay within a tolerance
+    derived from the formats; causality, resuming, packed and strided calls and unchanged inputs are checked.
+    A failure is shrunk and written as an input file and a script that shows it with torch alone.
 
     Example: attnproof certify my_kernels.py:chunk_kda --mechanism kda --convention fla
     """

@@ -71,11 +71,27 @@ def pairwise(x, y, running):
 
 def substitution(strictly_lower):
     """``(I + L)^-1`` row by row."""
-    rows = strictly_lower.shape[-1]
-    inverse = torch.eye(rows).expand_as(strictly_lower).clone()
-    for i in range(1, rows):
-        inverse[..., i, :] -= (strictly_lower[..., i, None, :] @ inverse)[..., 0, :]
+    eye = torch.eye(strictly_lower.shape[-1]).expand_as(strictly_lower)
+    inverse = eye[..., :1, :]
+    for i in range(1, strictly_lower.shape[-1]):
+        row = eye[..., i, None, :] - strictly_lower[..., i, None, :i] @ inverse
+        inverse = torch.cat([inverse, row], dim=-2)
     return inverse
+
+
+def running_sums(g):
+    """Of the gates ``[B, T, HV, D]`` of one chunk."""
+    return g.cumsum(1)
+
+
+def decayed(running, rows):
+    """Queries or keys as they meet the state at the start of the chunk."""
+    return running.exp() * rows
+
+
+def carried(end, state):
+    """What is left of the state at the end of the chunk."""
+    return end.exp()[..., None] * state
 
 
 def last_row(running, valid):
@@ -110,6 +126,9 @@ def chunked(
     last=last_row,
     mask=torch.tril,
     pad_gate=repeated,
+    sums=running_sums,
+    erasing=decayed,
+    carry=carried,
 ):
     """Chunk by chunk, the last chunk padded with zeros, its running gate by ``pad_gate``."""
     q, k, vs, g, beta, state = working(q, k, v, g, beta, scale, initial_state)
@@ -117,15 +136,15 @@ def chunked(
     for start in range(0, v.shape[1], chunk_size):
         valid = min(chunk_size, v.shape[1] - start)
         rows = slice(start, start + valid)
-        running = pad_gate(g[:, rows].cumsum(1), chunk_size)
+        running = pad_gate(sums(g[:, rows]), chunk_size)
         query, key, value = (padded(x[:, rows], chunk_size) for x in (q, k, vs))
         strength = padded(beta[:, rows, :, None], chunk_size)
         lower = (strength * scores(key, key, running)).tril(-1)
-        right = strength * (value - (running.exp() * key) @ state)
+        right = strength * (value - erasing(running, key) @ state)
         writes = inverse(lower) @ right
-        out = (running.exp() * query) @ state + mask(scores(query, key, running)) @ writes
+        out = decayed(running, query) @ state + mask(scores(query, key, running)) @ writes
         outputs.extend(out.transpose(1, 2)[:, :valid].unbind(1))
         end = last(running, valid)
         to_end = (end[:, :, None] - running)[:, :, :valid].exp() * key[:, :, :valid]
-        state = end.exp()[..., None] * state + to_end.mT @ writes[:, :, :valid]
+        state = carry(end, state) + to_end.mT @ writes[:, :, :valid]
     return finish(outputs, state, v, output_final_state)

@@ -26,6 +26,27 @@ def make(**changes: object) -> Case:
     return Case(**(fields | changes))  # type: ignore[arg-type]
 
 
+def test_a_mechanism_takes_its_own_arrays_only() -> None:
+    """Delta has no gate, linear no gate and no beta, softmax no state; its keys and values are shared."""
+    nothing = {"g": None, "beta": None}
+    assert make(mechanism="delta", g=None).log_decay.shape == (1, 5, 4, 1)
+    assert (make(mechanism="linear", **nothing).strength == 1).all()
+    lent = {"q": ZEROS((1, 5, 4, 3)), "v": ZEROS((1, 5, 2, 7)), **nothing}
+    softmax = make(mechanism="softmax", **lent)
+    assert softmax.shape == Shape(B=1, T=5, H=2, HV=4, K=3, V=7)
+    assert softmax.spread("v").shape == (1, 5, 4, 7)
+    assert make().spread("q").shape == (1, 5, 4, 3)
+    for mechanism, changes, message in (
+        ("delta", {}, "delta takes no g"),
+        ("linear", {"g": None}, "linear takes no beta"),
+        ("gdn", {"g": None}, "gdn needs g"),
+        ("softmax", {**lent, "initial_state": ZEROS((1, 4, 3, 7))}, "softmax takes no initial_state"),
+        ("softmax", nothing, "HV = 2 is not a multiple of H = 4|v has shape|k has shape"),
+    ):
+        with pytest.raises(RequestError, match=message):
+            make(mechanism=mechanism, **changes)
+
+
 def test_shape_and_gate_dtype() -> None:
     assert make().shape == Shape(B=1, T=5, H=2, HV=4, K=3, V=7)
     assert make().gate_dtype == "float32"
@@ -44,7 +65,7 @@ def test_slice_takes_tokens_and_the_given_state() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"mechanism": "gla"}, "'gla' is not one of gdn, kda"),
+        ({"mechanism": "gla"}, "unknown mechanism 'gla'"),
         ({"k": ZEROS((1, 5, 2, 4))}, "k has shape"),
         ({"mechanism": "gdn"}, "g has shape"),
         ({"initial_state": ZEROS((1, 4, 7, 3))}, "initial_state has shape"),

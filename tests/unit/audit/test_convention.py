@@ -8,6 +8,7 @@ import pytest
 
 from verify.audit.case import Case
 from verify.audit.convention import Convention, presets
+from verify.audit.mechanism import FORMS
 from verify.model.errors import RequestError
 
 RNG = np.random.default_rng(5)
@@ -30,11 +31,40 @@ def gdn_case(tokens: int = 3, value_heads: int = 1, scale: float = 0.5, state: b
     )
 
 
-def test_every_preset_loads_for_both_mechanisms() -> None:
-    assert presets() == ["fla", "ours", "transformers"]
+def test_every_preset_loads_for_the_mechanisms_it_serves() -> None:
+    assert presets() == ["fla", "ours", "sdpa", "transformers"]
     for name in presets():
-        for mechanism in ("gdn", "kda"):
+        for mechanism in ("softmax",) if name == "sdpa" else ("gdn", "kda"):
             assert Convention.load(name, mechanism).summary
+
+
+@pytest.mark.parametrize("mechanism", ["softmax", "linear", "delta", "gdn", "kda"])
+def test_our_preset_names_every_kernel_of_ours(mechanism: str) -> None:
+    forms = {path.stem for path in Path("kernels", mechanism).glob("*.py")}
+    for name in (f"{form}_{mechanism}" for form in forms & {"reference", *FORMS}):
+        assert Convention.load("ours", mechanism, name).mechanism == mechanism
+        with pytest.raises(RequestError, match=f"is a {mechanism} function"):
+            Convention.load("ours", "kda" if mechanism != "kda" else "gdn", name)
+
+
+def test_heads_before_tokens() -> None:
+    """The inputs of a head-first function are swapped, its state is not."""
+    convention = Convention.load("fla", "delta", "delta_rule_recurrence")
+    case = gdn_case(value_heads=1, state=True).replace(mechanism="delta", g=None)
+    handed = convention.inputs(case)
+    assert handed["q"][0].shape == (1, 1, 3, 4)
+    assert handed["beta"][0].shape == (1, 1, 3)
+    assert handed["initial_state"][0].shape == (1, 1, 4, 2)
+    assert "g" not in handed
+    output = np.ones((1, 1, 3, 2))
+    assert convention.swap_tokens(output).shape == (1, 3, 1, 2)
+
+
+def test_a_mechanism_without_state_returns_none() -> None:
+    with pytest.raises(RequestError, match="softmax has no state to return"):
+        Convention.load("ours", "softmax", "unknown_softmax")
+    with pytest.raises(RequestError, match="softmax has no"):
+        Convention.load("fla", "softmax")
 
 
 def test_function_entries_override_and_attribute_paths_are_ignored() -> None:

@@ -9,30 +9,50 @@ import torch
 
 from verify.audit.case import Shape
 from verify.audit.convention import Convention
-from verify.audit.inputs.cells import CLASSES, cells, lengths
+from verify.audit.inputs.cells import cells, classes, lengths
 from verify.audit.inputs.classes import REAL_CLASSES, correlated_keys, draw_case
+from verify.audit.inputs.counted import attended
 from verify.audit.inputs.integers import check_exact, draw_integer_case, is_integer_case
+from verify.audit.mechanism import MECHANISMS as TABLE
 from verify.audit.reference.results import exact_reference
 from verify.model.errors import RequestError
 from verify.numbers.formats import BFLOAT16, FLOAT16, FLOAT32, format_named
 
-MECHANISMS = pytest.mark.parametrize("mechanism", ["gdn", "kda"])
+MECHANISMS = pytest.mark.parametrize("mechanism", list(TABLE))
+
+
+def accepting(mechanism):
+    """A convention that takes everything the mechanism has."""
+    kind = TABLE[mechanism]
+    sizes = {"form": kind.forms[0], "chunk_size": None if kind.forms[0] == "recurrent" else 64}
+    return Convention(name="any", mechanism=mechanism, returns="output-first", **sizes)
+
+
+def called(mechanism, form, case):
+    """Output, and final state where there is one, of our own kernel on a case in its own dtypes."""
+    types = {name: case.dtype if name in "qkv" else case.gate_dtype for name in case.arrays()}
+    inputs = {n: torch.from_numpy(x).to(getattr(torch, types[n])) for n, x in case.arrays().items()}
+    options = {"output_final_state": True} if case.kind.stateful else {}
+    kernel = getattr(import_module(f"kernels.{mechanism}.{form}"), f"{form}_{mechanism}")
+    output, state = kernel(**inputs, scale=case.scale, **options)
+    return output.double().numpy(), None if state is None else state.double().numpy()
 
 
 @MECHANISMS
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
 def test_fast_covers_classes_lengths_and_shapes(mechanism, dtype):
     met, shapes, states = defaultdict(set), set(), set()
-    for case in cells(mechanism, dtype, Convention(name="any", mechanism=mechanism)):
+    kind = TABLE[mechanism]
+    for case in cells(mechanism, dtype, accepting(mechanism)):
         met[case.shape.T].add(case.name)
         shapes.add(case.shape)
         states.add(case.initial_state is not None)
-        assert (case.g <= 0).all()
+        assert (case.log_decay <= 0).all()
         assert case.scale == case.shape.K**-0.5
-    assert set.union(*met.values()) == set(CLASSES)
+    assert set.union(*met.values()) == set(classes(kind))
     assert set(met) == {1, 15, 16, 17, 63, 64, 65, 127}
-    assert min(len(names) for names in met.values()) >= 4
-    assert states == {True, False}
+    assert min(len(names) for names in met.values()) >= len(classes(kind)) // 4
+    assert states == ({True, False} if kind.stateful else {False})
     assert all(s.K != s.V for s in shapes)
     assert any(s.HV > s.H for s in shapes)
     assert any(s.B > 1 for s in shapes)
@@ -45,8 +65,9 @@ def test_standard_is_the_full_product():
         (case.name, case.shape.T, case.initial_state is not None, case.shape.K)
         for case in cells("gdn", "float32", Convention(name="any", mechanism="gdn"), "standard")
     }
-    # predicted-value always has a state: 13 classes on 2 shapes and 2 on 3 shapes, twice; it once.
-    assert len(seen) == 8 * ((len(REAL_CLASSES) - 1) * 2 * 2 + 2 + 2 * 3 * 2)
+    # On 2 shapes, integers on 3, with and without a state; predicted-value always has one.
+    real = len(classes(TABLE["gdn"])) - 2
+    assert len(seen) == 8 * ((real - 1) * 2 * 2 + 2 + 2 * 3 * 2)
 
 
 def test_cells_keep_to_the_convention():
@@ -59,7 +80,7 @@ def test_cells_keep_to_the_convention():
     assert {case.shape.T for case in drawn} == {64, 128}
     assert all(case.shape.H == case.shape.HV and case.initial_state is None for case in drawn)
     counts = Counter(case.name for case in drawn)
-    assert set(counts) == set(CLASSES) - {"predicted-value"}
+    assert set(counts) == set(classes(TABLE["kda"])) - {"predicted-value"}
     assert set(counts.values()) == {4}
 
 
@@ -77,6 +98,10 @@ def test_classes_are_what_their_names_say():
     drawn = {
         kind.name: draw_case(kind, "kda", shape, dtype="float64", seed=3, with_state=True)
         for kind in REAL_CLASSES
+        if kind.suits(TABLE["kda"])
+    }
+    assert {kind.name for kind in REAL_CLASSES} - set(drawn) == {
+        f"logits-{word}" for word in ("large", "equal", "rising", "falling", "offset")
     }
     cosines = drawn["positive"].k[0, :, 0] @ drawn["positive"].k[0, :, 0].T
     assert (drawn["positive"].k > 0).all()
@@ -114,6 +139,23 @@ def test_predicted_values_cancel():
     assert max(errors) < 0.01 * np.abs(case.v).mean()
 
 
+def logits(name):
+    kind = next(kind for kind in REAL_CLASSES if kind.name == name)
+    case = draw_case(kind, "softmax", Shape(1, 40, 2, 4, 16, 5), dtype="float64", seed=0, with_state=False)
+    return case.scale * np.einsum("bthk,bjhk->bhtj", case.spread("q"), case.spread("k"))
+
+
+def test_logit_classes_are_what_their_names_say():
+    assert 40 < np.abs(logits("logits-large")).max() <= 80
+    assert np.ptp(logits("logits-equal"), axis=-1).max() < 1e-12
+    rising = logits("logits-rising")
+    assert (np.diff(rising, axis=-1) > 0).all()
+    assert rising.min() > 3
+    assert rising.max() > 60
+    assert (np.diff(logits("logits-falling"), axis=-1) < 0).all()
+    assert logits("logits-offset").mean() == pytest.approx(100, abs=10)
+
+
 @MECHANISMS
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("resets", [False, True])
@@ -124,13 +166,23 @@ def test_integer_cases_are_exact_in_every_form(mechanism, dtype, resets):
         exact = exact_reference(case)
         check_exact(case, exact.output, exact.final_state, format_named(dtype), FLOAT32)
         assert np.abs(exact.output).max() > 0
-        types = {name: dtype if name in "qkv" else "float32" for name in case.arrays()}
-        inputs = {n: torch.from_numpy(x).to(getattr(torch, types[n])) for n, x in case.arrays().items()}
-        for form in ("recurrent", "chunked"):
-            kernel = getattr(import_module(f"kernels.{mechanism}.{form}"), f"{form}_{mechanism}")
-            output, state = kernel(**inputs, scale=case.scale, output_final_state=True)
-            assert (output.double().numpy() == exact.output).all()
-            assert (state.double().numpy() == exact.final_state).all()
+        for form in TABLE[mechanism].forms:
+            output, state = called(mechanism, form, case)
+            assert (output == exact.output).all()
+            assert state is None or (state == exact.final_state).all()
+
+
+def test_counted_cases_tell_masks_apart():
+    """Queries have 1, 2 and 4 tokens of their colour, and many have more of it later."""
+    case = draw_integer_case(
+        "softmax", Shape(2, 64, 1, 2, 16, 3), dtype="bfloat16", seed=1, with_state=False, resets=False
+    )
+    members = attended(case)
+    assert {1, 2, 4} <= set(members.sum(-1).ravel().tolist())
+    same = np.einsum("bthk,bjhk->bhtj", case.spread("q"), case.spread("k")) > 0
+    assert (same & ~np.tri(64, dtype=bool)).any(axis=-1).mean() > 0.4
+    for change in ({"v": case.v + 0.5}, {"k": case.k / 512}, {"scale": 0.3}, {"k": case.k + 1}):
+        assert not is_integer_case(case.replace(**change))
 
 
 def test_integer_checks_refuse_what_need_not_be_exact():

@@ -182,6 +182,38 @@ def test_in_place_operations_are_rounded():
     assert (single(y) == y).all()
 
 
+def test_backward_substitution_is_forward_substitution_on_reversed_rows():
+    """Upper and lower systems err alike, and neither is exact."""
+    torch.manual_seed(0)
+    lower = torch.randn(4, 12, 12, dtype=torch.float64).tril(-1) / 4
+    right = torch.randn(4, 12, 3, dtype=torch.float64)
+    errors = []
+    for matrix, upper in ((lower, False), (lower.flip(-1, -2), True)):
+        side = right.flip(-2) if upper else right
+        true = torch.linalg.solve_triangular(matrix, side, upper=upper, unitriangular=True)
+        with StochasticRounding(FLOAT32, 4, 2, 0):
+            model = torch.linalg.solve_triangular(matrix, side, upper=upper, unitriangular=True)
+        errors.append((model - true).abs().max() / true.abs().max())
+    assert min(errors) > 2.0**-27
+    assert max(errors) < 2.0**-20
+
+
+def test_operators_made_of_torch_code_are_rounded_inside():
+    """A custom operator that rounds nothing would predict no error; its parts are what a kernel computes."""
+    from kernels.softmax.tiled import tiled_softmax
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(4, 9, 1, 8, dtype=torch.float64) for _ in range(3))
+    plain = tiled_softmax(q, k, v)[0]
+    with StochasticRounding(FLOAT32, 4, 2, 0):
+        asked = tiled_softmax(q.requires_grad_(), k, v)[0]
+        (gradient,) = torch.autograd.grad(asked.sum((1, 2, 3)).unbind(), [q])
+    exact = torch.autograd.grad(tiled_softmax(q, k, v)[0].sum(), [q])[0]
+    for rounded, value in ((asked.detach(), plain), (gradient, exact)):
+        error = (rounded - value).abs().max()
+        assert 2.0**-28 < error < 2.0**-18
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -191,7 +223,7 @@ def test_in_place_operations_are_rounded():
         (lambda x: x.sum() * 1.1, "mix the runs"),
         (
             lambda x: torch.linalg.solve_triangular(x.view(4, 2, 2), x.view(4, 2, 2), upper=True),
-            "lower unit triangular",
+            "only a unit triangular matrix",
         ),
     ],
 )

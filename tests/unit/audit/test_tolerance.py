@@ -11,7 +11,9 @@ from verify.audit.case import Outcome, Shape
 from verify.audit.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.integers import draw_integer_case
+from verify.audit.mechanism import MECHANISMS as TABLE
 from verify.audit.reference.results import float64_reference
+from verify.audit.tolerance import model as model_module
 from verify.audit.tolerance import prediction as prediction_module
 from verify.audit.tolerance.bounds import quantile, row_errors, tolerance
 from verify.audit.tolerance.prediction import Algorithm, predict, round_randomly
@@ -19,13 +21,15 @@ from verify.audit.tolerance.rounding import StochasticRounding
 from verify.model.errors import RequestError
 from verify.numbers.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, is_representable_array
 
+BLOCK = {"chunked": "chunk_size", "tiled": "tile_size"}
 KINDS = {kind.name: kind for kind in REAL_CLASSES}
 SHAPE = Shape(B=1, T=40, H=1, HV=2, K=8, V=6)
 MECHANISMS = pytest.mark.parametrize("mechanism", ["gdn", "kda"])
+FORMS = [(m, form) for m, kind in TABLE.items() for form in kind.forms]
 
 
 def algorithm(form, dtype="float32", compute="float32"):
-    return Algorithm(form, 16 if form == "chunked" else None, compute, dtype, compute)
+    return Algorithm(form, None if form == "recurrent" else 16, compute, dtype, compute)
 
 
 def drawn(name, mechanism="kda", dtype="float32", shape=SHAPE):
@@ -35,8 +39,11 @@ def drawn(name, mechanism="kda", dtype="float32", shape=SHAPE):
 def run(function, case, **options):
     types = {n: case.dtype if n in "qkv" else case.gate_dtype for n in case.arrays()}
     inputs = {n: torch.from_numpy(x).to(getattr(torch, types[n])) for n, x in case.arrays().items()}
-    output, state = function(**inputs, scale=case.scale, output_final_state=True, **options)
-    return Outcome(output.double().numpy(), state.double().numpy(), "", "", None, 0.0)
+    if case.kind.stateful:
+        options["output_final_state"] = True
+    output, state = function(**inputs, scale=case.scale, **options)
+    final = state.double().numpy() if case.kind.stateful else np.zeros((case.shape.B, case.shape.HV, 0, 0))
+    return Outcome(output.double().numpy(), final, "", "", None, 0.0)
 
 
 def kernel(mechanism, form):
@@ -47,11 +54,9 @@ def excess(case, outcome, model, runs=24):
     """Largest deviation over tolerance, output and state; NaN counts as infinite."""
     reference = float64_reference(case)
     allowed = tolerance(case, predict(case, reference, model, runs=runs), reference, model, cells=1)
-    ratios = [
-        np.nan_to_num(error / bound, nan=np.inf).max()
-        for error, bound in zip(row_errors(outcome, reference), (allowed.output, allowed.state), strict=True)
-    ]
-    return max(ratios)
+    pairs = zip(row_errors(outcome, reference), (allowed.output, allowed.state), strict=True)
+    worst = [np.nan_to_num(error / bound, nan=np.inf).max() for error, bound in pairs if bound.any()]
+    return max(worst)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 20])
@@ -83,14 +88,18 @@ def test_unreachable_probabilities_are_refused():
             tolerance(case, prediction, reference, algorithm("recurrent"), **wrong)
 
 
-@MECHANISMS
-@pytest.mark.parametrize("form", ["recurrent", "chunked"])
+@pytest.mark.parametrize(("mechanism", "form"), FORMS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
-@pytest.mark.parametrize("name", ["random", "constant-key-0.97", "gate-strong", "predicted-value"])
+@pytest.mark.parametrize(
+    "name",
+    ["random", "constant-key-0.97", "gate-strong", "predicted-value", "logits-rising", "logits-offset"],
+)
 def test_correct_kernels_pass(mechanism, form, dtype, name):
+    if not KINDS[name].suits(TABLE[mechanism]):
+        return
     case = drawn(name, mechanism, dtype)
     compute = "float64" if dtype == "float64" else "float32"
-    options = {"chunk_size": 16} if form == "chunked" else {}
+    options = {BLOCK[form]: 16} if form in BLOCK else {}
     outcome = run(kernel(mechanism, form), case, **options)
     assert 1e-3 < excess(case, outcome, algorithm(form, dtype, compute)) < 1
 
@@ -231,7 +240,7 @@ def test_running_gate_sums_stay_gates():
     gates = torch.tensor([0.0, -1000.0, -1e-3, 0.0, -0.125, -1000.0, -1e-5], dtype=torch.float64)
     tiled = gates.repeat(4, 1)[..., None]
     with torch.no_grad(), StochasticRounding(FLOAT32, 4, 2, 0):
-        seen = prediction_module._as_subtracted(tiled, 4)
+        seen = model_module._as_subtracted(tiled, 4)
     assert (seen <= 0).all()
     assert (seen[:, 4] == -0.125).all()
     assert (seen[:, 2] != -1e-3).all()

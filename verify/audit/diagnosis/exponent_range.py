@@ -1,11 +1,11 @@
 """Why a kernel gives values that are not finite: how strong a constant gate it stands, at several lengths."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from verify.audit.case import Outcome
+from verify.audit.case import Case, Outcome
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
@@ -15,6 +15,7 @@ _LENGTHS = (16, 32, 64, 128)
 _STRONGEST = 1000.0
 _BISECTIONS = 24
 _RESET = -1e4
+_LARGE_LOGITS = 1024.0
 
 
 def explain_nonfinite(
@@ -23,18 +24,16 @@ def explain_nonfinite(
     """A finding for cells with NaN or infinities, with the measured threshold when the gate is the cause."""
     first = min(overflowing, key=lambda j: j.case.v.size)
     where = f"{len(overflowing)} cells, smallest of class {first.case.name} with T = {first.case.shape.T}"
-    measured = {t: threshold(lab, t) for t in sorted({lab.length(n) for n in _LENGTHS})}
-    thresholds = {t: g for t, g in measured.items() if g is not None}
+    if not lab.convention.kind.gate:
+        return _other(lab, where)
+    measured = thresholds(lab, lambda case: _finite(lab.run(case)))
+    found = {t: g for t, g in measured.items() if g is not None}
     whole = math.gcd(*(t for t, g in measured.items() if g is None))
-    format_name = lab.convention.resolve(lab.convention.compute_dtype, lab.dtype)
-    for limit_name in dict.fromkeys((format_name, *FORMATS)):
-        limit = math.log(float(format_named(limit_name).max))
-        steps = {t: limit / g for t, g in thresholds.items()}
-        if len(steps) > 1 and all(_whole(n) and 1 < round(n) <= t for t, n in steps.items()):
-            partial = whole > 1 and all(t % whole for t in thresholds)
-            return _overflow(limit_name, limit, thresholds, steps, where, whole if partial else None)
-    if thresholds:
-        listed = "; ".join(f"T = {t}: |g| = {g:.6g}" for t, g in thresholds.items())
+    if (limit := exponent_limit(lab, found)) is not None:
+        partial = whole > 1 and all(t % whole for t in found)
+        return _overflow(*limit[:2], found, limit[2], where, whole if partial else None)
+    if found:
+        listed = "; ".join(f"T = {t}: |g| = {g:.6g}" for t, g in found.items())
         return Finding(
             "not finite for strong gates",
             "finite for mild and not for strong gates, at thresholds that fit no single exponential",
@@ -43,22 +42,38 @@ def explain_nonfinite(
     return _other(lab, where)
 
 
-def threshold(lab: Laboratory, tokens: int) -> float | None:
-    """The weakest constant gate |g| with a result that is not finite, to 7 digits; None if there is none.
+def thresholds(lab: Laboratory, finite: Callable[[Case], bool]) -> dict[int, float | None]:
+    """By length: the weakest constant gate |g| that is not ``finite``, to 7 digits; None if there is none."""
+    return {t: _threshold(lab, t, finite) for t in sorted({lab.length(n) for n in _LENGTHS})}
 
-    Only a threshold counts: the result must be finite at the mildest gate tried.
-    """
 
-    def finite(strength: float) -> bool:
-        return _finite(lab.run(probe(lab.convention, lab.dtype, tokens, gate=-strength)))
+def _threshold(lab: Laboratory, tokens: int, finite: Callable[[Case], bool]) -> float | None:
+    """Only a threshold counts: the result must be finite at the mildest gate tried."""
+
+    def stands(strength: float) -> bool:
+        return finite(probe(lab.convention, lab.dtype, tokens, gate=-strength))
 
     low, high = 1e-3, _STRONGEST
-    if finite(high) or not finite(low):
+    if stands(high) or not stands(low):
         return None
     for _ in range(_BISECTIONS):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if finite(middle) else (low, middle)
+        low, high = (middle, high) if stands(middle) else (low, middle)
     return high
+
+
+def exponent_limit(lab: Laboratory, found: Mapping[int, float]) -> tuple[str, float, dict[int, float]] | None:
+    """The format whose largest exponent the thresholds mean, that exponent, and the span in tokens by length.
+
+    None unless at several lengths the exponent is a whole number of tokens' gates.
+    """
+    format_name = lab.convention.resolve(lab.convention.compute_dtype, lab.dtype)
+    for limit_name in dict.fromkeys((format_name, *FORMATS)):
+        limit = math.log(float(format_named(limit_name).max))
+        steps = {t: limit / g for t, g in found.items()}
+        if len(steps) > 1 and all(_whole(n) and 1 < round(n) <= t for t, n in steps.items()):
+            return limit_name, limit, steps
+    return None
 
 
 def _finite(outcome: Outcome) -> bool:
@@ -113,15 +128,25 @@ def _other(lab: Laboratory, where: str) -> Finding:
             "values that are not finite for unit keys, β in [0, 1] and a gate of -0.1 at every token",
             f"T = {tokens}; {where}",
         )
-    gates = case.g.copy()
-    gates[:, tokens // 2] = _RESET
-    if not _finite(lab.run(case.replace(g=gates))):
-        return Finding(
-            "not finite after a full reset",
-            f"one gate of {_RESET:g} among mild ones gives values that are not finite",
-            f"T = {tokens}, gate {_RESET:g} at token {tokens // 2}, -0.1 elsewhere; constant gates up to "
-            f"{_STRONGEST:g} stay finite; {where}",
-        )
+    if case.g is not None:
+        gates = case.g.copy()
+        gates[:, tokens // 2] = _RESET
+        if not _finite(lab.run(case.replace(g=gates))):
+            return Finding(
+                "not finite after a full reset",
+                f"one gate of {_RESET:g} among mild ones gives values that are not finite",
+                f"T = {tokens}, gate {_RESET:g} at token {tokens // 2}, -0.1 elsewhere; constant gates up to "
+                f"{_STRONGEST:g} stay finite; {where}",
+            )
+    if case.kind.features >= {"logits"}:
+        large = case.replace(q=case.q * _LARGE_LOGITS)
+        if not _finite(lab.run(large)):
+            return Finding(
+                "exponential of a logit formed alone",
+                "finite for logits of size 1 and not for large ones: e^s overflows; subtract the row's "
+                "largest logit before exp",
+                f"T = {tokens}, queries multiplied by {_LARGE_LOGITS:g}; {where}",
+            )
     return Finding(
         "not finite",
         "values that are not finite for finite inputs; neither a strong constant gate nor a reset gives them",

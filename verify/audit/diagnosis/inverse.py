@@ -25,7 +25,7 @@ Inverse = Callable[[Array, Format], Array]
 def explain_inverse(lab: Laboratory, failing: Sequence[Judgement]) -> Finding | None:
     """Compare the error over β, for one key at every token, with that of a doubling inverse."""
     tokens = lab.length(_TOKENS)
-    if tokens > _TOKENS or lab.convention.form != "chunked":
+    if tokens > _TOKENS or lab.convention.form != "chunked" or not lab.convention.kind.erases:
         return None
     key = np.eye(8)[0]
     cases = [probe(lab.convention, lab.dtype, tokens, key=key, beta=b, gate=-1e-3) for b in _STRENGTHS]
@@ -101,7 +101,7 @@ def _exact(lower: Array, target: Format | None) -> Array:
 def _chunked(case: Case, chunk: int, inverse: Callable[..., Array], target: Format | None) -> Array:
     """Outputs ``[T, V]`` of a case with one sequence, one head and one constant gate."""
     q, k, v = case.scale * case.q[0, :, 0], case.k[0, :, 0], case.v[0, :, 0]
-    beta, gate = case.beta[0, :, 0, None], float(case.g.flat[0])
+    beta, gate = case.strength[0, :, 0, None], float(case.log_decay.flat[0])
     state = np.zeros((k.shape[1], v.shape[1]))
     outputs: list[Array] = []
     for start in range(0, len(q), chunk):

@@ -17,7 +17,7 @@ _MOST_PASSING = 4
 _LARGEST = 200_000
 """Multiplications per variant and cell; larger cells say no more."""
 
-_PROBLEMS = {
+PROBLEMS = {
     "raised": "the target raises an error",
     "timeout": "the target does not return in time",
     "killed": "the target ends its process",
@@ -50,13 +50,13 @@ def diagnose(lab: Laboratory, judgements: Sequence[Judgement], leaks: bool) -> l
             findings.append(reason)
         elif not leaks:
             findings.append(_unexplained(wrong))
-    return _merged(findings)
+    return merged(findings)
 
 
 def problems(judgements: Sequence[Judgement]) -> list[Finding]:
     """Crashes, hangs and broken promises, one finding per kind."""
     findings = []
-    for kind, reason in _PROBLEMS.items():
+    for kind, reason in PROBLEMS.items():
         of_kind = [j for j in judgements if j.problem is not None and j.problem.kind == kind]
         if of_kind:
             first = of_kind[0]
@@ -189,6 +189,6 @@ def _unexplained(wrong: Sequence[Judgement]) -> Finding:
     )
 
 
-def _merged(findings: list[Finding]) -> list[Finding]:
+def merged(findings: list[Finding]) -> list[Finding]:
     """One finding per reason."""
     return list({finding.reason: finding for finding in reversed(findings)}.values())[::-1]

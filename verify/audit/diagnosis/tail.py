@@ -16,7 +16,11 @@ _LENGTHS = (8, 12, 16, 24, 32, 40, 48, 63, 64, 65, 96, 100, 128)
 
 def explain_tail(lab: Laboratory, wrong: Sequence[Judgement]) -> Finding | None:
     """The chunk size from the lengths that fail, and what the state of a partial chunk was made of."""
-    if any(j.output is not None and j.output.failed for j in wrong) or lab.convention.length_multiple > 1:
+    if (
+        any(j.output is not None and j.output.failed for j in wrong)
+        or lab.convention.length_multiple > 1
+        or not lab.convention.kind.gate
+    ):
         return None
     probed = [lab.judge(probe(lab.convention, lab.dtype, n, gate=(-0.2, -0.01))) for n in _LENGTHS]
     if any(j.state is None or j.nonfinite or j.output is None or j.output.failed for j in probed):
@@ -47,8 +51,7 @@ def _undecayed(case: Case, chunk: int) -> Array:
     """The running gate read at a pad row, where it is 0: e^(0 - G_j) and e^0 stand for the tail's decay."""
     _, state = recurrence(case)
     start = case.shape.T // chunk * chunk
-    tail = case.g[:, start:].sum(axis=1)
-    return np.asarray(state * np.exp(-(tail[..., None] if tail.ndim == 3 else tail[..., None, None])))
+    return np.asarray(state * np.exp(-case.log_decay[:, start:].sum(axis=1)[..., None]))
 
 
 def _without_tail(case: Case, chunk: int) -> Array:

@@ -1,11 +1,11 @@
-"""Plausible wrong gated delta rules, in float64: the hypotheses of a diagnosis.
+"""Plausible wrong kernels, in float64: the hypotheses of a diagnosis.
 
-Each variant is a whole recurrence, or the right recurrence on inputs misread in one way. A kernel that
+Each variant is a whole computation, or the right one on inputs misread in one way. A kernel that
 matches a variant where it misses the definition has that fault.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,17 +54,16 @@ class Step:
 
 def recurrence(case: Case, step: Step | None = None) -> Result:
     """All tokens of a case in float64, by ``step`` (default: the definition)."""
-    step = step or Step()
+    step = replace(step or Step(), erases=case.kind.erases and (step is None or step.erases))
     s = case.shape
-    query, key = (np.repeat(a, s.HV // s.H, axis=2) for a in (case.q * case.scale, case.k))
+    query, key, strength = case.spread("q") * case.scale, case.spread("k"), case.strength
     state = np.zeros((s.B, s.HV, s.K, s.V)) if case.initial_state is None else case.initial_state
-    gates = case.g if case.mechanism == "kda" else case.g[..., None]
     output = np.empty((s.B, s.T, s.HV, s.V))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        decays = np.exp(gates)
+        decays = np.exp(case.log_decay)
         for t in range(s.T):
             written, read = _token(
-                step, state, decays[:, t, :, :, None], key[:, t], case.v[:, t], case.beta[:, t]
+                step, state, decays[:, t, :, :, None], key[:, t], case.v[:, t], strength[:, t]
             )
             if step.state_format is not None and ((t + 1) % step.rounding_period == 0 or t + 1 == s.T):
                 written = round_array(format_named(step.state_format), written)
@@ -90,35 +89,67 @@ def _token(
     return written, {"written": None, "decayed": decayed, "previous": state}[step.reads]
 
 
+def attention(case: Case, *, first_hidden: int | None = 1, normalised: bool = True) -> Result:
+    """Softmax attention in float64 and no state; token t reads tokens j < t + ``first_hidden``."""
+    s = case.shape
+    query, key = case.spread("q") * case.scale, case.spread("k")
+    seen = np.tri(s.T, k=s.T if first_hidden is None else first_hidden - 1, dtype=bool)
+    logits = np.where(seen, np.einsum("bthk,bjhk->bhtj", query, key), -np.inf)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        weights = np.exp(
+            logits - (logits.max(axis=-1, keepdims=True, initial=-np.inf) if normalised else 0.0)
+        )
+        weights /= weights.sum(-1, keepdims=True) if normalised else 1.0
+        output = np.einsum("bhtj,bjhv->bthv", np.nan_to_num(weights), case.spread("v"))
+    return output, np.zeros((s.B, s.HV, 0, 0))
+
+
 def _by(step: Step) -> Callable[[Case], Result | None]:
-    return lambda case: recurrence(case, step)
+    return lambda case: recurrence(case, step) if case.kind.stateful else None
+
+
+def _attending(first_hidden: int | None = 1, normalised: bool = True) -> Callable[[Case], Result | None]:
+    def run(case: Case) -> Result | None:
+        if case.kind.stateful:
+            return None
+        return attention(case, first_hidden=first_hidden, normalised=normalised)
+
+    return run
 
 
 def _on(change: Callable[[Case], Case | None]) -> Callable[[Case], Result | None]:
     def run(case: Case) -> Result | None:
         misread = change(case)
-        return None if misread is None else recurrence(misread)
+        if misread is None:
+            return None
+        return recurrence(misread) if case.kind.stateful else attention(misread)
 
     return run
 
 
+def _with(field: str, change: Callable[[Array], Array]) -> Callable[[Case], Case | None]:
+    """The case with one input misread; None for a mechanism that does not have it."""
+
+    def misread(case: Case) -> Case | None:
+        if field not in case.arrays():
+            return None
+        dtype = "float64" if field == "g" else case.gate_dtype
+        return case.replace(**{field: change(getattr(case, field))}, gate_dtype=dtype)
+
+    return misread
+
+
 def _gate(factor: float) -> Callable[[Case], Case | None]:
-    return lambda case: case.replace(g=case.g * factor, gate_dtype="float64")
+    return _with("g", lambda g: g * factor)
 
 
 def _tiled(case: Case) -> Case | None:
-    """Value head hv on query/key head hv % H instead of hv // (HV // H)."""
+    """Output head hv on the lent head hv % H instead of hv // (HV // H)."""
     s = case.shape
     if s.H in (1, s.HV):
         return None
     heads = np.arange(s.HV) % s.H
-    return case.replace(q=case.q[:, :, heads], k=case.k[:, :, heads])
-
-
-def _first_gate(case: Case) -> Case | None:
-    return (
-        None if case.shape.HV == 1 else case.replace(g=np.broadcast_to(case.g[:, :, :1], case.g.shape).copy())
-    )
+    return case.replace(**{field: getattr(case, field)[:, :, heads] for field in case.kind.shared})
 
 
 def _without_state(case: Case) -> Case | None:
@@ -126,12 +157,16 @@ def _without_state(case: Case) -> Case | None:
 
 
 def _through(field: str, dtype: str) -> Callable[[Case], Case | None]:
-    return lambda case: case.replace(**{field: round_array(format_named(dtype), getattr(case, field))})
+    return _with(field, lambda x: round_array(format_named(dtype), x))
 
 
 def _transposed(initial: bool, final: bool) -> Callable[[Case], Result | None]:
     def run(case: Case) -> Result | None:
-        if case.shape.K != case.shape.V or (case.initial_state is None and not final):
+        if (
+            not case.kind.stateful
+            or case.shape.K != case.shape.V
+            or (case.initial_state is None and not final)
+        ):
             return None
         if initial and case.initial_state is not None:
             case = case.replace(initial_state=np.ascontiguousarray(case.initial_state.swapaxes(-1, -2)))
@@ -180,11 +215,9 @@ VARIANTS: tuple[Variant, ...] = (
     Variant(
         "gate of the first head used for all heads",
         "every value head decays like head 0",
-        _on(_first_gate),
+        _on(_with("g", lambda g: np.broadcast_to(g[:, :, :1], g.shape).copy())),
     ),
-    Variant(
-        "β missing", "every token writes with strength 1", _on(lambda c: c.replace(beta=np.ones_like(c.beta)))
-    ),
+    Variant("β missing", "every token writes with strength 1", _on(_with("beta", np.ones_like))),
     Variant(
         "no erase", "the written value is not corrected by what the state holds", _by(Step(erases=False))
     ),
@@ -196,9 +229,13 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     Variant(
         "head grouping tiled instead of interleaved",
-        "value head hv reads query/key head hv % H instead of hv // (HV // H)",
+        "output head hv reads head hv % H of what heads share instead of hv // (HV // H)",
         _on(_tiled),
     ),
+    Variant("no causal mask", "every token reads all tokens", _attending(first_hidden=None)),
+    Variant("mask one token too wide", "a token reads the next one too", _attending(first_hidden=2)),
+    Variant("mask one token too narrow", "a token does not read itself", _attending(first_hidden=0)),
+    Variant("no normaliser", "exponentials are not divided by their sum", _attending(normalised=False)),
     Variant("initial state ignored", "every sequence starts from the zero state", _on(_without_state)),
     Variant(
         "state transposed", "the final state comes back as [V, K]", _transposed(initial=False, final=True)

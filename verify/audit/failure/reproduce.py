@@ -6,24 +6,38 @@ from typing import Any
 
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
+from verify.audit.gradient.functional import Cotangent
+from verify.audit.gradient.judge import GradientJudgement
 from verify.audit.judge import Judgement
 from verify.audit.subject.target import Target
 
 SCRIPT, DATA = "reproduce.py", "input.safetensors"
 _LATER = "later."
-_RECURRENCE = """\
-q, k, v, g, beta = (x[n].double() for n in ({names}))
-q, k = (y.repeat_interleave(v.shape[2] // y.shape[2], 2) for y in (q, k))
-decay = {decay}
-decay = decay if decay.ndim == 4 else decay[..., None]
-S, o = {state}, torch.zeros_like(v)
-for t in range(v.shape[1]):
-    S = decay[:, t, :, :, None] * S
-    error = v[:, t] - torch.einsum("bhkv,bhk->bhv", S, k[:, t])
-    S = S + torch.einsum("bh,bhk,bhv->bhkv", beta[:, t], k[:, t], error)
-    o[:, t] = torch.einsum("bhkv,bhk->bhv", S, {scale!r} * q[:, t])
+_WEIGHT = "weight."
+_SPREAD = """\
+{inputs} = (x[n].double(){tokens} for n in ({names}))
+{lent} = (y.repeat_interleave({whole}.shape[2] // y.shape[2], 2) for y in ({lent}))
 """
-_DECAY = {"ln": "g.exp()", "log2": "g.exp2()", "linear": "g"}
+_RECURRENCE = """\
+S, o = {state}, []
+for t in range(v.shape[1]):
+    w = v[:, t]
+"""
+_DECAYED = "    S = {decay} * S\n"
+_ERASED = """\
+    w = beta[:, t, :, None] * (w - torch.einsum("bhkv,bhk->bhv", S, k[:, t]))
+"""
+_WRITTEN = """\
+    S = S + torch.einsum("bhk,bhv->bhkv", k[:, t], w)
+    o.append(torch.einsum("bhkv,bhk->bhv", S, {scale!r} * q[:, t]))
+o = torch.stack(o, 1)
+"""
+_ATTENTION = """\
+s = torch.einsum("bthk,bjhk->bhtj", {scale!r} * q, k)
+s = s.masked_fill(torch.ones(s.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+o = torch.einsum("bhtj,bjhv->bthv", s.softmax(-1), v)
+"""
+_DECAY = {"ln": "g{}.exp()", "log2": "g{}.exp2()", "linear": "g{}"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +51,7 @@ class Reproducer:
         state_tolerance: likewise.
         other: a second input that agrees before token ``cut``, for a violation of causality.
         mutates: whether the failure is that inputs are written into.
+        functional: whose gradients are wrong, when gradients are.
     """
 
     case: Case
@@ -46,6 +61,7 @@ class Reproducer:
     other: Case | None = None
     cut: int = 0
     mutates: bool = False
+    functional: Cotangent | None = None
 
     @classmethod
     def of(cls, failing: Judgement) -> "Reproducer":
@@ -64,6 +80,18 @@ class Reproducer:
         y = failing.yardstick
         tolerances = (float(y.output_tolerance.max(initial=0.0)), float(y.state_tolerance.max(initial=0.0)))
         return cls(failing.case, " and ".join(parts), *tolerances)
+
+    @classmethod
+    def of_gradients(cls, failing: GradientJudgement) -> "Reproducer":
+        """From a judged cell whose gradients fail."""
+        if failing.problem is not None:
+            observed = failing.problem.message
+        else:
+            fields = ", ".join(failing.nonfinite or failing.failing)
+            worst = max(m.worst_ratio for m in failing.measures.values())
+            wrong = f"{worst:.3g} tolerances from the definition's"
+            observed = f"gradients of {fields} are {'not finite' if failing.nonfinite else wrong}"
+        return cls(failing.case, observed, functional=failing.yardstick.functional)
 
     def entry(self) -> dict[str, Any]:
         """The certificate's entry."""
@@ -85,6 +113,8 @@ class Reproducer:
         tensors = _tensors(self.case, convention)
         if self.other is not None:
             tensors |= {_LATER + name: x for name, x in _tensors(self.other, convention).items()}
+        if self.functional is not None:
+            tensors |= _weights(self.functional, convention)
         save_file(tensors, folder / DATA)
         (folder / SCRIPT).write_text(self.script(target, convention), encoding="utf-8")
 
@@ -102,6 +132,8 @@ class Reproducer:
         ]
         if self.other is not None:
             lines += self._causality(convention)
+        elif self.functional is not None:
+            lines += self._gradients(convention)
         elif self.mutates:
             lines += self._mutation(convention)
         else:
@@ -112,36 +144,72 @@ class Reproducer:
         return f"target({_arguments(self.case, convention, source)})"
 
     def _comparison(self, convention: Convention) -> list[str]:
-        c, names = convention, convention.arguments
-        keys = ", ".join(repr(names[f]) for f in ("q", "k", "v", "g", "beta"))
-        s = self.case.shape
-        state = f"torch.zeros({s.B}, {s.HV}, {s.K}, {s.V}, dtype=torch.float64)"
-        if self.case.initial_state is not None:
-            state = f"x[{names['initial_state']!r}].double()" + (".mT" if c.state_layout == "VK" else "")
-        back = "out, final = " if c.returns_state else "out = "
+        c = convention
+        back = {"output": "out = ", "output-first": "out, *_ = "}.get(c.returns, "out, final = ")
+        swapped = ".transpose(1, 2)" if c.token_layout == "BHTD" else ""
         compare = "print('{}: largest error', ({} - {}).abs().max().item(), 'allowed', {:.3g})"
         lines = [
             back + self._call(c, "x"),
-            *_RECURRENCE.format(
-                names=keys, decay=_DECAY[c.gate_space], state=state, scale=self.case.scale
-            ).splitlines(),
-            compare.format("output", "out.double()", "o", self.output_tolerance),
+            *self._definition(c, swapped).splitlines(),
+            compare.format("output", f"out.double(){swapped}", "o", self.output_tolerance),
         ]
         if c.returns_state:
             final = "final.double()" + (".mT" if c.state_layout == "VK" else "")
             lines.append(compare.format("final state", final, "S", self.state_tolerance))
         return lines
 
+    def _definition(self, c: Convention, swapped: str) -> str:
+        """Source text that computes o, and the state S where there is one, in float64."""
+        kind, s, names = c.kind, self.case.shape, c.arguments
+        keys = ", ".join(repr(names[f]) for f in kind.tokens)
+        whole = "q" if "v" in kind.shared else "v"
+        inputs, lent = ", ".join(kind.tokens), ", ".join(kind.shared)
+        text = _SPREAD.format(inputs=inputs, tokens=swapped, names=keys, lent=lent, whole=whole)
+        if not kind.stateful:
+            return text + _ATTENTION.format(scale=self.case.scale)
+        state = f"torch.zeros({s.B}, {s.HV}, {s.K}, {s.V}, dtype=torch.float64)"
+        if self.case.initial_state is not None:
+            state = f"x[{names['initial_state']!r}].double()" + (".mT" if c.state_layout == "VK" else "")
+        channels = "[:, t, :, :, None]" if kind.gate == "channel" else "[:, t, :, None, None]"
+        text += _RECURRENCE.format(state=state)
+        text += _DECAYED.format(decay=_DECAY[c.gate_space].format(channels)) if kind.gate else ""
+        return text + (_ERASED if kind.erases else "") + _WRITTEN.format(scale=self.case.scale)
+
+    def _gradients(self, c: Convention) -> list[str]:
+        """Gradients of the target beside those that torch gives for the definition in float64."""
+        swapped = ".transpose(1, 2)" if c.token_layout == "BHTD" else ""
+        both = c.gradients == "output-and-state" and c.returns_state
+        turned = ".mT" if c.state_layout == "VK" else ""
+        back = {"output": "out = ", "output-first": "out, *_ = "}.get(c.returns, "out, final = ")
+        theirs = f"(out * c['output'].to(out.dtype){swapped}).sum()"
+        exact = "(o * c['output']).sum()"
+        if both:
+            theirs += f" + (final * c['state']{turned}.to(final.dtype)).sum()"
+            exact += " + (S * c['state']).sum()"
+        compare = "{n: f'largest error {(mine[n].double() - x[n].grad).abs().max():.3g}' for n in x}"
+        return [
+            f"c = {{n: x.pop({_WEIGHT!r} + n) for n in ('output', 'state') if {_WEIGHT!r} + n in x}}",
+            "x = {n: y.requires_grad_() for n, y in x.items()}",
+            back + self._call(c, "x"),
+            f"({theirs}).backward()",
+            "mine, x = {n: y.grad for n, y in x.items()}, "
+            "{n: y.detach().double().requires_grad_() for n, y in x.items()}",
+            *self._definition(c, swapped).splitlines(),
+            f"({exact}).backward()",
+            f"print('gradients:', {compare})",
+        ]
+
     def _causality(self, convention: Convention) -> list[str]:
         c = convention
-        pick = "[0]" if c.returns_state else ""
+        pick = "" if c.returns == "output" else "[0]"
+        axes = ":, :, :p" if c.token_layout == "BHTD" else ":, :p"
         return [
             f"y = {{n.removeprefix({_LATER!r}): z for n, z in x.items() if n.startswith({_LATER!r})}}",
             f"one, two = {self._call(c, 'x')}{pick}, {self._call(c, 'y')}{pick}",
             f"p = {self.cut}",
-            "same = all(torch.equal(x[n][:, :p], y[n][:, :p]) for n in y if y[n].ndim > 2)",
+            f"same = all(torch.equal(x[n][{axes}], y[n][{axes}]) for n in y if y[n].ndim > 2)",
             "print('inputs before token', p, 'are the same:', same)",
-            "print('outputs before it differ by', (one - two)[:, :p].abs().max().item())",
+            f"print('outputs before it differ by', (one - two)[{axes}].abs().max().item())",
         ]
 
     def _mutation(self, convention: Convention) -> list[str]:
@@ -172,12 +240,24 @@ def _arguments(case: Case, convention: Convention, source: str) -> str:
     present = convention.inputs(case)
     words = [f"{source}[{names[f]!r}]" for f in convention.positional]
     words += [f"{names[f]}={source}[{names[f]!r}]" for f in present if f not in convention.positional]
-    if "initial_state" in names and "initial_state" not in present:
-        words.append(f"{names['initial_state']}=None")
+    words += [f"{name}={value}" for name, value in convention.absent(case).items()]
     if "scale" in names:
         words.append(f"{names['scale']}={case.scale!r}")
     words += [f"{name}={value!r}" for name, value in convention.extra.items()]
     return ", ".join(words)
+
+
+def _weights(functional: Cotangent, convention: Convention) -> dict[str, Any]:
+    """The functional's coefficients in our layout; those of the state only where it is differentiated."""
+    import torch
+
+    arrays = {"output": functional.output}
+    if convention.gradients == "output-and-state" and convention.returns_state:
+        arrays["state"] = functional.state
+    return {
+        _WEIGHT + name: torch.tensor(x.tolist(), dtype=torch.float64).reshape(x.shape)
+        for name, x in arrays.items()
+    }
 
 
 def _tensors(case: Case, convention: Convention) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from verify.audit.case import Array, Case, Outcome
+from verify.audit.gradient.judge import GradientJudgement
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Laboratory
 
 MOST_ATTEMPTS = 80
+MOST_GRADIENT_ATTEMPTS = 30
 _SLOW = ("timeout", "memory", "killed")
 _MOST_SLOW_ATTEMPTS = 1
 _NOT_FINITE = ("not-finite",)
@@ -27,19 +29,47 @@ def symptom(judgement: Judgement) -> tuple[str, ...]:
 
 
 def shrink(lab: Laboratory, failing: Judgement) -> Judgement:
-    """The smallest and simplest input found that fails as ``failing`` does.
+    """The smallest and simplest input found that fails as ``failing`` does."""
+    kind = symptom(failing)
 
-    Each move is repeated while it helps; passes over all moves go on until one changes nothing.
-    """
-    search = _Search(lab, symptom(failing), failing.case)
-    search.left = _MOST_SLOW_ATTEMPTS if search.kind[0] in _SLOW else MOST_ATTEMPTS
+    def fails(case: Case) -> bool:
+        """Without a reference and its tolerance where the symptom needs none."""
+        if kind in (("output",), ("state",), ("output", "state")):
+            judged = lab.judge(case)
+            return judged.failed and symptom(judged) == kind
+        return _bare_symptom(lab.run(case)) == kind
+
+    best = _smallest(lab, failing.case, fails, _MOST_SLOW_ATTEMPTS if kind[0] in _SLOW else MOST_ATTEMPTS)
+    return failing if best is failing.case else lab.judge(best)
+
+
+def shrink_gradients(lab: Laboratory, failing: GradientJudgement) -> GradientJudgement:
+    """The same for gradients: those of as many inputs fail, as finite or not as before."""
+
+    def fails(case: Case) -> bool:
+        if failing.nonfinite:
+            found = lab.run_gradients(case).gradients
+            return any(not np.isfinite(x).all() for x in found.values())
+        if failing.problem is not None:
+            problem = lab.run_gradients(case).problem
+            return problem is not None and problem.kind == failing.problem.kind
+        judged = lab.judge_gradients(case)
+        return judged.failing == failing.failing and not judged.nonfinite
+
+    best = _smallest(lab, failing.case, fails, MOST_GRADIENT_ATTEMPTS)
+    return failing if best is failing.case else lab.judge_gradients(best)
+
+
+def _smallest(lab: Laboratory, case: Case, fails: Callable[[Case], bool], attempts: int) -> Case:
+    """Each move is repeated while it helps; passes over all moves go on until one changes nothing."""
+    search = _Search(lab, fails, case, attempts)
     before = None
     while before is not search.best and search.left:
         before = search.best
         for move in _MOVES:
             while search.try_any(move(search.best, lab)):
                 pass
-    return failing if search.best is failing.case else lab.judge(search.best)
+    return search.best
 
 
 @dataclass
@@ -47,9 +77,9 @@ class _Search:
     """The best case so far and the attempts left."""
 
     lab: Laboratory
-    kind: tuple[str, ...]
+    fails: Callable[[Case], bool]
     best: Case
-    left: int = 0
+    left: int
 
     def try_any(self, candidates: Iterator[Case]) -> bool:
         """Take the first candidate that fails in the same way."""
@@ -59,17 +89,10 @@ class _Search:
             if not self.lab.accepts(case) or _same(case, self.best):
                 continue
             self.left -= 1
-            if self._fails(case):
+            if self.fails(case):
                 self.best = case
                 return True
         return False
-
-    def _fails(self, case: Case) -> bool:
-        """Without a reference and its tolerance where the symptom needs none."""
-        if self.kind in (("output",), ("state",), ("output", "state")):
-            judged = self.lab.judge(case)
-            return judged.failed and symptom(judged) == self.kind
-        return _bare_symptom(self.lab.run(case)) == self.kind
 
 
 def _bare_symptom(outcome: Outcome) -> tuple[str, ...]:
@@ -122,6 +145,8 @@ def _simpler_numbers(case: Case, lab: Laboratory) -> Iterator[Case]:
     if case.initial_state is not None:
         yield case.replace(initial_state=None)
     for field, value in (("g", 0.0), ("g", -1.0), ("beta", 1.0), ("v", 1.0)):
+        if field not in case.kind.tokens:
+            continue
         yield case.replace(**{field: np.full_like(getattr(case, field), value)})
     yield case.replace(k=_one_hot(case.k), q=_one_hot(case.q))
     yield case.replace(q=_one_hot(case.q))
@@ -147,24 +172,29 @@ def _part(
     values: int | None = None,
     channels: int | None = None,
 ) -> Case:
-    """Some sequences, value heads (each with its own query/key head), value columns or key channels."""
+    """Some sequences, output heads (each with its own lent head), value columns or key channels."""
     s = case.shape
     sequences = list(range(s.B)) if sequences is None else sequences
     value_heads = list(range(s.HV)) if heads is None else heads
-    key_heads = list(range(s.H)) if heads is None else [h // (s.HV // s.H) for h in heads]
+    lent_heads = list(range(s.H)) if heads is None else [h // (s.HV // s.H) for h in heads]
     v, k = values or s.V, channels or s.K
 
     def take(array: Array, chosen: list[int]) -> Array:
         return array[sequences][:, :, chosen]
 
-    gates = take(case.g, value_heads)
+    kept = {
+        field: take(array, lent_heads if field in case.kind.shared else value_heads)
+        for field, array in case.arrays().items()
+        if field != "initial_state"
+    }
+    for field in kept.keys() & {"q", "k"}:
+        kept[field] = kept[field][..., :k]
+    kept["v"] = kept["v"][..., :v]
+    if case.kind.gate == "channel":
+        kept["g"] = kept["g"][..., :k]
     state = case.initial_state
     return case.replace(
-        q=take(case.q, key_heads)[..., :k],
-        k=take(case.k, key_heads)[..., :k],
-        v=take(case.v, value_heads)[..., :v],
-        g=gates[..., :k] if case.mechanism == "kda" else gates,
-        beta=take(case.beta, value_heads),
+        **kept,
         initial_state=None if state is None else state[sequences][:, value_heads][..., :k, :v],
         scale=k**-0.5 if case.scale == s.K**-0.5 else case.scale,
     )

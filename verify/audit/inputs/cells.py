@@ -1,11 +1,12 @@
 """The cells of an audit: which input classes at which lengths and shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from verify.audit.case import Case, Shape
 from verify.audit.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.integers import draw_integer_case
+from verify.audit.mechanism import Mechanism, named
 from verify.model.digest import of_json
 from verify.model.errors import unknown_name
 
@@ -21,8 +22,14 @@ _INTEGER_SHAPES = {
     "fast": ((2, 2, 2, 4, 8), (1, 1, 2, 16, 8), (1, 1, 2, 64, 8)),
     "standard": ((2, 2, 4, 4, 16), (2, 1, 3, 16, 40), (2, 2, 2, 64, 8)),
 }
+_LONGEST_GRADIENT = 65
 _INTEGER_CLASSES = {"integer": False, "integer-reset": True}
-CLASSES = (*(kind.name for kind in REAL_CLASSES), *_INTEGER_CLASSES)
+
+
+def classes(mechanism: Mechanism) -> tuple[str, ...]:
+    """The names of the input classes that say something about a mechanism."""
+    integers = [name for name, resets in _INTEGER_CLASSES.items() if mechanism.gate or not resets]
+    return (*(kind.name for kind in REAL_CLASSES if kind.suits(mechanism)), *integers)
 
 
 def lengths(convention: Convention) -> tuple[int, ...]:
@@ -40,7 +47,7 @@ def cells(
     classes or more; "standard" has every class at every length, every shape, with and without a state.
 
     Args:
-        mechanism: "gdn" or "kda".
+        mechanism: one of ``verify.audit.mechanism.MECHANISMS``.
         dtype: dtype of q, k and v.
         convention: what the kernel accepts: lengths, grouped heads, an initial state.
         budget: "fast" or "standard".
@@ -51,7 +58,8 @@ def cells(
     """
     if budget not in BUDGETS:
         raise unknown_name("budget", budget, BUDGETS)
-    plan = _fast(convention) if budget == "fast" else _standard(convention)
+    names = classes(named(mechanism))
+    plan = _fast(convention, names) if budget == "fast" else _standard(convention, names)
     seen = set()
     for name, shape, with_state in plan:
         if not convention.grouped_heads:
@@ -66,11 +74,26 @@ def cells(
             yield case
 
 
-def _fast(convention: Convention) -> Iterator[tuple[str, Shape, bool]]:
+def gradient_cells(cases: Sequence[Case], budget: str) -> list[Case]:
+    """Those of an audit's cases to differentiate too: with "fast" one of each class, of middle length.
+
+    Exact classes are left out: backward, intermediate results need not be integers.
+    """
+    real = [case for case in cases if case.name not in _INTEGER_CLASSES]
+    if budget != "fast":
+        return real
+    chosen: dict[str, Case] = {}
+    for case in real:
+        best = chosen.setdefault(case.name, case)
+        chosen[case.name] = max(best, case, key=lambda c: (c.shape.T <= _LONGEST_GRADIENT, c.v.size))
+    return list(chosen.values())
+
+
+def _fast(convention: Convention, names: tuple[str, ...]) -> Iterator[tuple[str, Shape, bool]]:
     every = lengths(convention)
     half = max(1, len(every) // 2)
     short, long = every[:half], every[half:] or every
-    for i, name in enumerate(CLASSES):
+    for i, name in enumerate(names):
         table = (_INTEGER_SHAPES if name in _INTEGER_CLASSES else _SHAPES)["fast"]
         chosen = (
             short[i % len(short)],
@@ -82,8 +105,8 @@ def _fast(convention: Convention) -> Iterator[tuple[str, Shape, bool]]:
             yield name, _shape(table[(i + j) % len(table)], length), (i + j) % 2 == 0
 
 
-def _standard(convention: Convention) -> Iterator[tuple[str, Shape, bool]]:
-    for name in CLASSES:
+def _standard(convention: Convention, names: tuple[str, ...]) -> Iterator[tuple[str, Shape, bool]]:
+    for name in names:
         table = (_INTEGER_SHAPES if name in _INTEGER_CLASSES else _SHAPES)["standard"]
         for length in lengths(convention):
             for sizes in table:

@@ -1,33 +1,18 @@
 """Input classes with real-valued entries: kinds of key, gate and write strength on which kernels differ."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from verify.audit.case import Array, Case, Shape
+from verify.audit.mechanism import Mechanism, named
 from verify.numbers.formats import format_named, round_array
 
 Draw = Callable[[np.random.Generator, Shape], Array]
 """Draws keys or queries [B, T, H, K], or write strengths [B, T, HV]."""
 Gate = Callable[[np.random.Generator, tuple[int, ...]], Array]
 """Draws gates of a shape whose last axes are [HV] or [HV, K]."""
-
-
-@dataclass(frozen=True)
-class InputClass:
-    """How one class of inputs is drawn, and why kernels fail on it.
-
-    ``length`` multiplies queries and keys. ``predicted``: the state already holds v, but for a hundredth.
-    """
-
-    name: str
-    why: str
-    keys: Draw
-    gate: Gate
-    beta: Draw
-    length: float = 1.0
-    predicted: bool = False
 
 
 def _unit(x: Array) -> Array:
@@ -55,6 +40,40 @@ def correlated_keys(rng: np.random.Generator, s: Shape) -> Array:
     other = rng.standard_normal((s.B, s.T, s.H, s.K))
     other -= common * (common * other).sum(-1, keepdims=True)
     return np.asarray(np.sqrt(0.8) * common + np.sqrt(0.2) * _unit(other))
+
+
+def rising_keys(rng: np.random.Generator, s: Shape) -> Array:
+    """One direction, longer from token to token: every token is the largest logit so far."""
+    return np.asarray(constant_keys(rng, s) * np.linspace(1, 16, s.T)[:, None, None])
+
+
+def falling_keys(rng: np.random.Generator, s: Shape) -> Array:
+    """The same the other way round: the first token is the largest."""
+    return rising_keys(rng, s)[:, ::-1]
+
+
+def offset_keys(rng: np.random.Generator, s: Shape) -> Array:
+    """A large common part and a small own one: logits of size 100 that differ by about 1."""
+    return np.asarray(100 * constant_keys(rng, s) + gaussian_keys(rng, s))
+
+
+def own_queries(rng: np.random.Generator, s: Shape, keys: Array) -> Array:
+    """Independent directions, whatever the keys."""
+    return gaussian_keys(rng, s)
+
+
+def long_queries(rng: np.random.Generator, s: Shape, keys: Array) -> Array:
+    """Independent directions, for logits of up to 80."""
+    return np.asarray(80 * s.K**0.5 * gaussian_keys(rng, s))
+
+
+def queries_toward(length: float) -> Callable[[np.random.Generator, Shape, Array], Array]:
+    """Toward the first key, besides an own part: for logits of ``length`` and 1 per unit of key."""
+
+    def draw(rng: np.random.Generator, s: Shape, keys: Array) -> Array:
+        return np.asarray(s.K**0.5 * (length * _unit(keys[:, :1]) + gaussian_keys(rng, s)))
+
+    return draw
 
 
 def no_gate(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -106,6 +125,29 @@ def fixed_beta(value: float) -> Draw:
     return draw
 
 
+@dataclass(frozen=True)
+class InputClass:
+    """How one class of inputs is drawn, and why kernels fail on it.
+
+    ``length`` multiplies queries and keys. ``predicted``: the state already holds v, but for a hundredth.
+    ``needs``: features of a mechanism without which the class is another one under a second name.
+    """
+
+    name: str
+    why: str
+    keys: Draw
+    gate: Gate
+    beta: Draw
+    length: float = 1.0
+    predicted: bool = False
+    needs: frozenset[str] = frozenset()
+    queries: Callable[[np.random.Generator, Shape, Array], Array] = own_queries
+
+    def suits(self, mechanism: Mechanism) -> bool:
+        return self.needs <= mechanism.features
+
+
+GATE, BETA, LOGITS = (frozenset({word}) for word in ("gate", "beta", "logits"))
 REAL_CLASSES = (
     InputClass("random", "the baseline every test has", gaussian_keys, mild_gate, sigmoid_beta),
     InputClass("positive", "positive keys, as in tests of kernels", positive_keys, mild_gate, sigmoid_beta),
@@ -116,17 +158,34 @@ REAL_CLASSES = (
             constant_keys,
             slow_gate if beta < 1 else no_gate,
             fixed_beta(beta),
+            needs=BETA,
         )
         for beta in (0.5, 0.9, 0.97, 1.0)
     ),
     InputClass("correlated", "ill-conditioned triangular systems", correlated_keys, slow_gate, sigmoid_beta),
-    InputClass("gate-zero", "the ungated delta rule", gaussian_keys, no_gate, sigmoid_beta),
+    InputClass("gate-zero", "the ungated delta rule", gaussian_keys, no_gate, sigmoid_beta, needs=GATE),
     InputClass(
-        "gate-strong", "exponents beyond the range of float32", gaussian_keys, strong_gate, sigmoid_beta
+        "gate-strong",
+        "exponents beyond the range of float32",
+        gaussian_keys,
+        strong_gate,
+        sigmoid_beta,
+        needs=GATE,
     ),
-    InputClass("gate-mixed", "channels of very different decay", gaussian_keys, mixed_gate, sigmoid_beta),
-    InputClass("gate-reset", "decay to exactly 0 inside a chunk", gaussian_keys, reset_gate, sigmoid_beta),
-    InputClass("beta-above-one", "negative eigenvalues", gaussian_keys, mild_gate, beta_above_one),
+    InputClass(
+        "gate-mixed",
+        "channels of very different decay",
+        gaussian_keys,
+        mixed_gate,
+        sigmoid_beta,
+        needs=GATE,
+    ),
+    InputClass(
+        "gate-reset", "decay to exactly 0 inside a chunk", gaussian_keys, reset_gate, sigmoid_beta, needs=GATE
+    ),
+    InputClass(
+        "beta-above-one", "negative eigenvalues", gaussian_keys, mild_gate, beta_above_one, needs=BETA
+    ),
     InputClass("small", "epsilons added to norms", gaussian_keys, mild_gate, sigmoid_beta, length=2.0**-10),
     InputClass(
         "predicted-value",
@@ -135,6 +194,17 @@ REAL_CLASSES = (
         slow_gate,
         sigmoid_beta,
         predicted=True,
+        needs=BETA,
+    ),
+    *(
+        InputClass(name, why, keys, no_gate, sigmoid_beta, needs=LOGITS, queries=queries)
+        for name, why, keys, queries in (
+            ("logits-large", "one weight near 1, the others far below", gaussian_keys, long_queries),
+            ("logits-equal", "every weight the same", constant_keys, own_queries),
+            ("logits-rising", "every token is the largest so far", rising_keys, queries_toward(5)),
+            ("logits-falling", "the first token is the largest", falling_keys, queries_toward(5)),
+            ("logits-offset", "exponentials overflow without a maximum", offset_keys, queries_toward(1)),
+        )
     ),
 )
 
@@ -158,16 +228,20 @@ def draw_case(
         return round_array(formats[1], x)
 
     sizes = (1 + np.arange(s.HV)) * (1 + np.arange(s.B)[:, None] / 2)
-    q = handed(kind.length * gaussian_keys(rng, s))
-    k = handed(kind.length * kind.keys(rng, s))
-    beta = gated(kind.beta(rng, s))
-    g = gated(kind.gate(rng, (s.B, s.T, s.HV, s.K) if mechanism == "kda" else (s.B, s.T, s.HV)))
+    takes = named(mechanism)
+    keys = kind.keys(rng, s)
+    query_heads = s.H if "q" in takes.shared else s.HV
+    alike = np.repeat(keys, query_heads // s.H, axis=2)
+    q = handed(kind.length * kind.queries(rng, replace(s, H=query_heads), alike))
+    k = handed(kind.length * keys)
+    beta = gated(kind.beta(rng, s)) if takes.erases else None
+    g = gated(kind.gate(rng, takes.gate_shape((s.B, s.T, s.HV), s.K))) if takes.gate else None
     v = sizes[:, None, :, None] * rng.standard_normal((s.B, s.T, s.HV, s.V))
+    v = v[:, :, : s.H] if "v" in takes.shared else v
     state = gated(sizes[:, :, None, None] * rng.standard_normal((s.B, s.HV, s.K, s.V)))
     if kind.predicted:
         state = gated(100 * state)
-        v = _predicted(k, v / 100, g, beta, state)
-    return Case(
+    case = Case(
         mechanism=mechanism,
         name=kind.name,
         seed=seed,
@@ -177,18 +251,19 @@ def draw_case(
         v=handed(v),
         g=g,
         beta=beta,
-        initial_state=state if with_state or kind.predicted else None,
+        initial_state=state if takes.stateful and (with_state or kind.predicted) else None,
         scale=s.K**-0.5,
     )
+    return case.replace(v=handed(_predicted(case, v / 100, state))) if kind.predicted else case
 
 
-def _predicted(k: Array, rest: Array, g: Array, beta: Array, state: Array) -> Array:
+def _predicted(case: Case, rest: Array, state: Array) -> Array:
     """Values that the decayed state predicts up to ``rest``, while those rests are written to it."""
-    k = np.repeat(k, rest.shape[2] // k.shape[2], axis=2)
+    k = np.repeat(case.k, rest.shape[2] // case.k.shape[2], axis=2)
+    alpha, beta = np.exp(case.log_decay), case.strength
     v = np.empty_like(rest)
     for t in range(rest.shape[1]):
-        alpha = np.exp(g[:, t])
-        state = (alpha if alpha.ndim == 3 else alpha[..., None])[..., None] * state
+        state = alpha[:, t, ..., None] * state
         v[:, t] = np.einsum("bhk,bhkv->bhv", k[:, t], state) + rest[:, t]
         state = state + np.einsum("bh,bhk,bhv->bhkv", beta[:, t], k[:, t], rest[:, t])
     return v

@@ -4,6 +4,9 @@ Keys are +-e_i (length**2 = 1) or +-e_i +- e_j (length**2 = 2), beta is 0 or 1, 
 is 0 in every format), q, v and the state are small integers and K is 4, 16 or 64, so that the scale K**-0.5
 is a power of two. Why nothing rounds, in a format of precision p (results) computed with precision P >= 24:
 
+Linear attention erases nothing: an entry grows by at most max|v|, and an output sums at most 2 such entries.
+Softmax attention, which has no state, has its own inputs: see `counted`.
+
 Size. beta length**2 is 0, 1 or 2, so I - beta k k^T is the identity, a projection or a reflection, and each
 step is S <- (I - beta k k^T) Diag(alpha) S + beta k v^T with integer entries. For a one-entry key, an entry
 of row i becomes 0 + v. For a two-entry key, row i becomes -+(row j) +- v. So every |entry| grows by at most
@@ -33,14 +36,14 @@ Powers of L are not covered: entries of L^8 reach C(14, 7) 2^8, so an inverse by
 import numpy as np
 
 from verify.audit.case import Array, Case, Shape
+from verify.audit.inputs.counted import VANISHES, draw_counted_case, is_counted_case
+from verify.audit.mechanism import named
 from verify.model.errors import RequestError
 from verify.numbers.formats import Format, format_named, is_representable_array
 
 KEY_SIZES = (4, 16, 64)
 LARGEST_CHUNK = 64
 _RESET = -1000.0
-# e^-800 < 10^-347, below every format; a gate converted to another space and back may miss -1000 by a little.
-VANISHES = -800.0
 
 
 def draw_integer_case(
@@ -56,12 +59,16 @@ def draw_integer_case(
         raise RequestError(
             f"integer inputs need K in {KEY_SIZES} so that K**-0.5 is a power of two, got {s.K}"
         )
+    if not named(mechanism).stateful:
+        return draw_counted_case(mechanism, s, dtype=dtype, seed=seed)
     rng = np.random.default_rng(seed)
     precision = format_named(dtype).precision
     # Outputs reach 2 (max|S_0| + T max|v|); at T = 127 this keeps them within the format's integers.
     largest = int(min(7, 2 ** (precision - 8)))
     v = rng.integers(-largest, largest + 1, (s.B, s.T, s.HV, s.V)).astype(np.float64)
-    gates = (s.B, s.T, s.HV, s.K) if mechanism == "kda" else (s.B, s.T, s.HV)
+    kind = named(mechanism)
+    per_head = (s.B, s.T, s.HV)
+    gates = kind.gate_shape(per_head, s.K)
     state = rng.integers(-largest, largest + 1, (s.B, s.HV, s.K, s.V)).astype(np.float64)
     return Case(
         mechanism=mechanism,
@@ -71,8 +78,8 @@ def draw_integer_case(
         q=_short_vectors(rng, s),
         k=_short_vectors(rng, s),
         v=v,
-        g=np.where(rng.random(gates) < (1 / 16 if resets else 0), _RESET, 0.0),
-        beta=(rng.random((s.B, s.T, s.HV)) < 7 / 8).astype(np.float64),
+        g=np.where(rng.random(gates) < (1 / 16 if resets else 0), _RESET, 0.0) if kind.gate else None,
+        beta=(rng.random(per_head) < 7 / 8).astype(np.float64) if kind.erases else None,
         initial_state=state if with_state else None,
         scale=s.K**-0.5,
     )
@@ -87,12 +94,14 @@ def _short_vectors(rng: np.random.Generator, s: Shape) -> Array:
 
 def is_integer_case(case: Case) -> bool:
     """Whether a case keeps the conditions of this module, whatever its name."""
+    if not case.kind.stateful:
+        return is_counted_case(case)
     short = [np.isin(x, (-1.0, 0.0, 1.0)).all() and (np.abs(x).sum(-1) <= 2).all() for x in (case.q, case.k)]
     whole = [x for x in (case.v, case.initial_state) if x is not None]
     return bool(
         all(short)
-        and np.isin(case.beta, (0.0, 1.0)).all()
-        and ((case.g == 0) | (case.g <= VANISHES)).all()
+        and np.isin(case.strength, (0.0, 1.0)).all()
+        and ((case.log_decay == 0) | (case.log_decay <= VANISHES)).all()
         and all((x == np.rint(x)).all() for x in whole)
         and case.scale > 0
         and np.frexp(case.scale)[0] == 0.5

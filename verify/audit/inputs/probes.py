@@ -1,14 +1,10 @@
 """Inputs made to answer one question, for the properties and the diagnoses."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
 from verify.numbers.formats import format_named, round_array
-
-_TOKENS = ("q", "k", "v", "g", "beta")
 
 
 def probe(
@@ -38,26 +34,32 @@ def probe(
     rng = np.random.default_rng([seed, tokens])
     heads = 2 if grouped else 1
     value_heads = 2 * heads if grouped and convention.grouped_heads else heads
-    gates = (1, tokens, value_heads) if convention.mechanism == "gdn" else (1, tokens, value_heads, size)
+    kind = convention.kind
+    per_head = (1, tokens, value_heads)
+    gates = kind.gate_shape(per_head, size)
     keys = rng.standard_normal((1, tokens, heads, size))
     keys /= np.linalg.norm(keys, axis=-1, keepdims=True)
     if isinstance(gate, tuple):
         g = -np.exp(rng.uniform(np.log(-gate[1]), np.log(-gate[0]), gates))
     else:
         g = np.full(gates, gate)
-    strength = rng.uniform(*beta, gates[:3]) if isinstance(beta, tuple) else np.full(gates[:3], beta)
+    strength = rng.uniform(*beta, per_head) if isinstance(beta, tuple) else np.full(per_head, beta)
+    counts = {name: heads if name in kind.shared else value_heads for name in ("q", "v")}
+    queries = rng.standard_normal((1, tokens, counts["q"], size))
+    values = rng.standard_normal((1, tokens, counts["v"], size))
+    state = rng.standard_normal((1, value_heads, size, size))
     return rounded(
         Case(
             mechanism=convention.mechanism,
             name=name,
             seed=seed,
             dtype="float64",
-            q=rng.standard_normal(keys.shape),
+            q=queries,
             k=keys if key is None else np.broadcast_to(key, keys.shape).copy(),
-            v=rng.standard_normal((1, tokens, value_heads, size)),
-            g=g,
-            beta=strength,
-            initial_state=rng.standard_normal((1, value_heads, size, size)) if initial_state else None,
+            v=values,
+            g=g if kind.gate else None,
+            beta=strength if kind.erases else None,
+            initial_state=state if initial_state and kind.stateful else None,
             scale=size**-0.5,
         ),
         dtype,
@@ -72,8 +74,3 @@ def rounded(case: Case, dtype: str) -> Case:
         for field, array in case.arrays().items()
     }
     return case.replace(dtype=dtype, gate_dtype=gate_dtype, **arrays)
-
-
-def with_tokens(case: Case, change: Callable[[str, Array], Array], fields: tuple[str, ...] = _TOKENS) -> Case:
-    """The case with ``change(field, array)`` for each of the named per-token arrays."""
-    return case.replace(**{field: change(field, getattr(case, field)) for field in fields})

@@ -9,6 +9,9 @@ import numpy as np
 from verify.audit.case import Case
 from verify.audit.reference.results import Reference, ball_reference
 
+Row = tuple[list[Any], list[float], float]
+"""Balls, the numbers that approximate them, and a bound of the norm of the difference."""
+
 
 @dataclass(frozen=True)
 class Confirmation:
@@ -35,26 +38,36 @@ def confirm(
     A bound is confirmed when the whole ball around the error's squared norm lies at or below its square, and
     contradicted when the whole ball lies above.
     """
-    from flint import arb, ctx
+    from flint import ctx
 
     output, state = ball_reference(case, precision, heads)
-    counts, worst = {"confirmed": 0, "contradicted": 0, "undecided": 0}, 0.0
+    rows: list[Row] = []
+    for b, hv in heads if heads is not None else np.ndindex(case.shape.B, case.shape.HV):
+        rows += [
+            (
+                list(output[b, t, hv]),
+                reference.output[b, t, hv].tolist(),
+                float(reference.output_error[b, t, hv]),
+            )
+            for t in range(case.shape.T)
+        ]
+        approximate_state = reference.final_state[b, hv].ravel().tolist()
+        rows.append((list(state[b, hv].flat), approximate_state, float(reference.state_error[b, hv])))
     with ctx.workprec(precision):
-        for b, hv in heads if heads is not None else np.ndindex(case.shape.B, case.shape.HV):
-            rows: list[tuple[Iterable[Any], Iterable[float], float]] = [
-                (output[b, t, hv], reference.output[b, t, hv].tolist(), reference.output_error[b, t, hv])
-                for t in range(case.shape.T)
-            ]
-            approximate_state = reference.final_state[b, hv].ravel().tolist()
-            rows.append((list(state[b, hv].flat), approximate_state, float(reference.state_error[b, hv])))
-            for exact, approximate, error in rows:
-                differences = [x - arb(y) for x, y in zip(exact, approximate, strict=True)]
-                square = sum((d * d for d in differences), arb(0))
-                bound = arb(error) * arb(error)
-                verdict = (
-                    "confirmed" if square <= bound else "contradicted" if square > bound else "undecided"
-                )
-                counts[verdict] += 1
-                if not (square.is_exact() and square == 0):
-                    worst = max(worst, float((square / bound).upper()) ** 0.5 if error > 0 else np.inf)
+        return compare(rows)
+
+
+def compare(rows: Iterable[Row]) -> Confirmation:
+    """Whether bounds hold, at the current precision of balls."""
+    from flint import arb
+
+    counts, worst = {"confirmed": 0, "contradicted": 0, "undecided": 0}, 0.0
+    for exact, approximate, error in rows:
+        differences = [x - arb(y) for x, y in zip(exact, approximate, strict=True)]
+        square = sum((d * d for d in differences), arb(0))
+        bound = arb(error) * arb(error)
+        verdict = "confirmed" if square <= bound else "contradicted" if square > bound else "undecided"
+        counts[verdict] += 1
+        if not (square.is_exact() and square == 0):
+            worst = max(worst, float((square / bound).upper()) ** 0.5 if error > 0 else np.inf)
     return Confirmation(worst=worst, **counts)

@@ -10,12 +10,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from verify.audit.case import Array, Case, Outcome, Problem
 from verify.audit.convention import Convention
+from verify.audit.gradient.functional import Cotangent
 from verify.audit.subject import rawbits
 from verify.audit.subject.target import Target
 from verify.model.errors import EnvironmentProblem, RequestError
@@ -103,8 +107,13 @@ class Subject:
             self._worker = None
         self._folder.cleanup()
 
-    def run(self, case: Case) -> Outcome:
-        """Hand ``case`` to the kernel once.
+    def run(self, case: Case, functional: Cotangent | None = None, *, strided: bool = False) -> Outcome:
+        """Hand ``case`` to the kernel once; with a functional, also differentiate it.
+
+        Args:
+            case: the input.
+            functional: whose gradients to return.
+            strided: hand over inputs that are not contiguous.
 
         Raises:
             RequestError: the convention says the function does not accept such a case.
@@ -116,17 +125,36 @@ class Subject:
             raise EnvironmentProblem(
                 "Triton's interpreter computes bfloat16 wrongly; use a GPU or another dtype"
             )
+        return self._call(case, self._request(case, functional) | {"strided": strided})
+
+    def run_packed(self, cases: Sequence[Case]) -> Outcome:
+        """Hand sequences (cases of B = 1, alike but for T) over in one call, packed along T.
+
+        The output is ``[1, T in all, HV, V]`` and the state ``[N, HV, K, V]``.
+        """
+        arrays = [case.arrays() for case in cases]
+        axes = {field: int(field in cases[0].kind.tokens) for field in arrays[0]}
+        joined = {
+            field: np.concatenate([x[field] for x in arrays], axis=axis) for field, axis in axes.items()
+        }
+        states = joined.pop("initial_state", None)
+        packed = cases[0].replace(**joined, initial_state=None if states is None else states[:1])
+        offsets = [0, *np.cumsum([case.shape.T for case in cases]).tolist()]
+        request = self._request(packed, None, states)
+        return self._call(packed, request | {"offsets": [self.convention.cu_seqlens, offsets]}, len(cases))
+
+    def _call(self, case: Case, request: dict[str, Any], sequences: int | None = None) -> Outcome:
         worker = self._worker or self._start()
         start = time.perf_counter()
         try:
-            worker.send(self._request(case))
+            worker.send(request)
             report = worker.receive(self.time_limit_s)
         except TimeoutError:
             message = f"no result within the time limit of {self.time_limit_s:g} s{worker.tail()}"
             return self._lost(worker, Problem("timeout", message), start)
         except (EOFError, OSError, ValueError):
             return self._lost(worker, Problem("killed", f"the target {worker.cause_of_death()}"), start)
-        return self._outcome(case, report)
+        return self._outcome(case, report, sequences)
 
     def _start(self) -> "_Worker":
         worker = _Worker(self._python, self._threads)
@@ -159,30 +187,43 @@ class Subject:
         self.identity = answer["identity"]
         return worker
 
-    def _request(self, case: Case) -> dict[str, Any]:
+    def _request(
+        self, case: Case, functional: Cotangent | None, states: Array | None = None
+    ) -> dict[str, Any]:
         """Write the case's tensors; returns the message that says how to call the target with them."""
         names = self.convention.arguments
         headers = []
+        cotangents = {} if functional is None else self._cotangents(functional)
         handed = self.convention.inputs(case)
+        if states is not None:
+            handed["initial_state"] = (self.convention.swap_state(states), case.gate_dtype)
         with open(Path(self._folder.name, "input"), "wb") as file:
-            for field, (array, dtype) in handed.items():
+            named = {names[field]: pair for field, pair in handed.items()}
+            for name, (array, dtype) in (named | cotangents).items():
                 raw = rawbits.encode(array, dtype)
-                headers.append(
-                    {"name": names[field], "dtype": dtype, "shape": array.shape, "bytes": len(raw)}
-                )
+                headers.append({"name": name, "dtype": dtype, "shape": array.shape, "bytes": len(raw)})
                 file.write(raw)
-        keywords: dict[str, Any] = dict(self.convention.extra)
-        if "initial_state" in names and "initial_state" not in handed:
-            keywords[names["initial_state"]] = None
+        keywords: dict[str, Any] = {**self.convention.extra, **self.convention.absent(case)}
         if "scale" in names:
             keywords[names["scale"]] = case.scale
         return {
             "tensors": headers,
+            "strided": False,
+            "offsets": None,
+            "cotangents": list(cotangents),
             "positional": [names[field] for field in self.convention.positional],
             "keywords": keywords,
-            "returns_state": self.convention.returns_state,
+            "returns": self.convention.returns,
             "time_limit_s": self.time_limit_s,
         }
+
+    def _cotangents(self, functional: Cotangent) -> dict[str, tuple[Array, str]]:
+        """The functional's coefficients in their layout, for the worker to cast."""
+        c = self.convention
+        pairs = {"output": (c.swap_tokens(functional.output), "float64")}
+        if c.gradients == "output-and-state" and c.returns_state:
+            pairs["final_state"] = c.swap_state(functional.state), "float64"
+        return pairs
 
     def _lost(self, worker: "_Worker", problem: Problem, start: float) -> Outcome:
         """End a worker that is of no more use; the next case starts another."""
@@ -190,7 +231,7 @@ class Subject:
         self._worker = None
         return Outcome(None, None, "", "", problem, time.perf_counter() - start)
 
-    def _outcome(self, case: Case, report: dict[str, Any]) -> Outcome:
+    def _outcome(self, case: Case, report: dict[str, Any], sequences: int | None) -> Outcome:
         seconds = report["seconds"]
         if report["kind"] is not None:
             message = report["message"]
@@ -199,29 +240,37 @@ class Subject:
             elif report["kind"] == "memory":
                 message = f"the target ran out of its {self._memory_limit_gib:g} GiB of memory: {message}"
             return Outcome(None, None, "", "", Problem(report["kind"], message), seconds)
-        arrays, dtypes, problem = self._read_back(case, report["tensors"])
+        arrays, dtypes, problem = self._read_back(case, report["tensors"], sequences)
         if report["mutated"] is not None:
             problem = Problem("inputs-mutated", report["mutated"])
-        state = arrays.get("final_state")
+        output, state = arrays.get("output"), arrays.get("final_state")
         return Outcome(
-            output=arrays.get("output"),
+            output=None if output is None else self.convention.swap_tokens(output),
             final_state=None if state is None else self.convention.swap_state(state),
             output_dtype=dtypes["output"],
             state_dtype=dtypes.get("final_state", ""),
             problem=problem,
             seconds=seconds,
+            gradients={
+                field: self.convention.own_gradient(case, field, arrays[f"d_{name}"])
+                for field, name in self.convention.arguments.items()
+                if f"d_{name}" in arrays and field in case.arrays()
+            },
         )
 
     def _read_back(
-        self, case: Case, headers: list[dict[str, Any]]
+        self, case: Case, headers: list[dict[str, Any]], sequences: int | None
     ) -> tuple[dict[str, Array], dict[str, str], Problem | None]:
         """Arrays that have the promised shape, every dtype, and the first broken promise."""
         s, c = case.shape, self.convention
         inner = (s.K, s.V) if c.state_layout == "KV" else (s.V, s.K)
+        tokens = (s.T, s.HV) if c.token_layout == "BTHD" else (s.HV, s.T)
         promised = {
-            "output": ((s.B, s.T, s.HV, s.V), c.resolve(c.output_dtype, case.dtype)),
-            "final_state": ((s.B, s.HV, *inner), c.resolve(c.state_dtype, case.dtype)),
+            "output": ((s.B, *tokens, s.V), c.resolve(c.output_dtype, case.dtype)),
+            "final_state": ((sequences or s.B, s.HV, *inner), c.resolve(c.state_dtype, case.dtype)),
         }
+        for field, (array, dtype) in c.inputs(case).items():
+            promised[f"d_{c.arguments[field]}"] = array.shape, dtype
         arrays, problem = {}, None
         with open(Path(self._folder.name, "output"), "rb") as file:
             for header in headers:

@@ -125,14 +125,19 @@ def underflow(case: Case, algorithm: Algorithm) -> tuple[Array, Array]:
     8 (K + 1)(V + 1) + 4 C (K + V + C) of them, C the chunk size; each enters the state multiplied by at most
     (1 + ||k||)^2 (1 + beta), stays there without growing (claim kda.transition-spectrum), and is read with
     scale ||q||. Conversion to the output's format underflows gradually, which the prediction includes.
+    Softmax attention: a weight that underflows, or its share of a tile, changes the output by at most the
+    smallest number times twice the largest value; its T weights and their T sums of V entries do so.
     """
     s = case.shape
-    chunk = algorithm.chunk_size or 1
     smallest = float(format_named(algorithm.compute_dtype).min_normal)
+    if not case.kind.stateful:
+        change = 4 * s.T * (s.K + s.V + 4) * smallest * (1 + np.abs(case.v).max(initial=0.0))
+        return np.full((s.B, s.T, s.HV), change), np.zeros((s.B, s.HV))
+    chunk = algorithm.chunk_size or 1
     count = s.T * (8 * (s.K + 1) * (s.V + 1) + 4 * chunk * (s.K + s.V + chunk))
     key = np.linalg.norm(case.k, axis=-1).max(initial=0.0)
     query = 1 + abs(case.scale) * np.linalg.norm(case.q, axis=-1).max(initial=0.0)
-    state = count * smallest * (1 + key) ** 2 * (1 + case.beta.max(initial=0.0))
+    state = count * smallest * (1 + key) ** 2 * (1 + case.strength.max(initial=0.0))
     return np.full((s.B, s.T, s.HV), query * state), np.full((s.B, s.HV), state)
 
 

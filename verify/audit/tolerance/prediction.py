@@ -1,23 +1,23 @@
 """How far from the exact result the rounding errors of a kernel's algorithm should take it."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache as cached
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
-from verify.audit import mechanism
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
+from verify.audit.gradient.functional import Cotangent, norm
+from verify.audit.gradient.reference import Gradients
 from verify.audit.reference.results import Reference
+from verify.audit.tolerance import model
 from verify.model import digest, environment, registry
 from verify.model.errors import RequestError
 from verify.numbers.formats import FLOAT64, Format, format_named
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 RUNS = 24
 _OUTPUT_SEED_OFFSET = 1
@@ -28,8 +28,8 @@ class Algorithm:
     """What a kernel computes, as far as its rounding errors depend on it.
 
     Args:
-        form: "recurrent" or "chunked".
-        chunk_size: tokens per chunk; None for the recurrent form.
+        form: one of the mechanism's forms.
+        chunk_size: tokens per chunk or keys per tile; None for the recurrent form.
         gate_sums: "running" when exponents are differences of running sums over a chunk, which lose the
             digits of small gates behind a large one; "segment" when they are sums of the gates between.
         compute_dtype: the format of every intermediate.
@@ -96,28 +96,82 @@ def predict(
     Raises:
         RequestError: a format is not one of those of `verify.numbers.formats`.
     """
-    path = cache / f"{_key(case, algorithm, runs, seed)}.npz" if cache else None
+    path = cache / f"{key(case, algorithm, runs, seed)}.npz" if cache else None
     if path and path.exists():
         with np.load(path) as stored:
             return Prediction(stored["output"], stored["state"], runs)
-    output, state = deviations(case, reference, algorithm, runs=runs, seed=seed)
+    dtypes = {"output": algorithm.output_dtype, "state": algorithm.state_dtype}
+    exact = {"output": reference.output}
+    if case.kind.stateful:
+        exact["state"] = reference.final_state
+    apart = deviations(case, exact, dtypes, algorithm, runs=runs, seed=seed)
+    nothing = np.zeros(reference.final_state.shape[:2])
     prediction = Prediction(
-        output=np.sqrt(np.square(output).sum(-1).sum(0) / runs),
-        state=np.sqrt(np.square(state).sum((-1, -2)).sum(0) / runs),
+        output=np.sqrt(np.square(apart["output"]).sum(-1).sum(0) / runs),
+        state=np.sqrt(np.square(apart["state"]).sum((-1, -2)).sum(0) / runs) if "state" in apart else nothing,
         runs=runs,
     )
     if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial.npz")
-        np.savez(partial, output=prediction.output, state=prediction.state)
-        partial.replace(path)
+        store(path, {"output": prediction.output, "state": prediction.state})
     return prediction
 
 
+@dataclass(frozen=True, eq=False)
+class GradientPrediction:
+    """How far rounding should take each gradient from its reference, as a root mean square of row norms."""
+
+    rows: dict[str, Array]
+    runs: int
+
+
+def predict_gradients(
+    case: Case,
+    functional: Cotangent,
+    gradients: Gradients,
+    algorithm: Algorithm,
+    *,
+    runs: int = RUNS,
+    seed: int = 0,
+    cache: Path | None = None,
+) -> GradientPrediction:
+    """As `predict`, for the gradients that differentiating the model's operations gives, by input field.
+
+    A gradient comes back in the format of its input.
+    """
+    name = f"{key(case, algorithm, runs, seed, functional.output, functional.state)}.npz"
+    path = cache / name if cache else None
+    if path and path.exists():
+        with np.load(path) as stored:
+            return GradientPrediction({field: stored[field] for field in stored.files}, runs)
+    dtypes = {field: case.dtype_of(field) for field in case.arrays()}
+    apart = deviations(case, gradients.values, dtypes, algorithm, runs=runs, seed=seed, functional=functional)
+    rows = {
+        field: np.sqrt(np.square(norm(case, field, array)).sum(0) / runs) for field, array in apart.items()
+    }
+    if path:
+        store(path, rows)
+    return GradientPrediction(rows, runs)
+
+
+def store(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write a file that is never seen half done."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial.npz")
+    np.savez(partial, allow_pickle=False, **arrays)
+    partial.replace(path)
+
+
 def deviations(
-    case: Case, reference: Reference, algorithm: Algorithm, *, runs: int, seed: int
-) -> tuple[Array, Array]:
-    """Deviation of each run from the reference: output [2 runs, B, T, HV, V], state [2 runs, B, HV, K, V].
+    case: Case,
+    exact: Mapping[str, Array],
+    dtypes: Mapping[str, str],
+    algorithm: Algorithm,
+    *,
+    runs: int,
+    seed: int,
+    functional: Cotangent | None = None,
+) -> dict[str, Array]:
+    """Deviation of each run from the exact results, named as `model.run` names them: ``[2 runs, ...]``.
 
     The first half of the runs is coherent, the second is not.
 
@@ -125,64 +179,20 @@ def deviations(
     arithmetic times 2^-29: to first order in u a rounding error is proportional to u.
     """
     compute = format_named(algorithm.compute_dtype)
-    model = format_named("float32") if compute == FLOAT64 else compute
-    ratio = float(compute.unit_roundoff / model.unit_roundoff)
-    rounded = _run(case, algorithm, model, 2 * runs, seed)
-    exact = (reference.output, reference.final_state)
-    plain = _run(case, algorithm, None, 1, seed) if ratio < 1 else exact
-    results = []
-    for values, plain_values, exact_values, dtype in zip(
-        rounded, plain, exact, (algorithm.output_dtype, algorithm.state_dtype), strict=True
-    ):
-        deviation = (values.reshape(2 * runs, *exact_values.shape) - plain_values) * ratio
-        target = format_named(dtype)
+    modelled = format_named("float32") if compute == FLOAT64 else compute
+    ratio = float(compute.unit_roundoff / modelled.unit_roundoff)
+    rounded = model.run(case, algorithm, modelled, 2 * runs, seed, functional)
+    plain = exact if ratio == 1 else model.run(case, algorithm, None, 1, seed, functional)
+    results = {}
+    for name, values in exact.items():
+        deviation = (rounded[name].reshape(2 * runs, *values.shape) - plain[name]) * ratio
+        target = format_named(dtypes[name])
         if target.precision < compute.precision:
             # Independent draws suffice here: nearest rounding errs by no more than each one's deviation.
             noise = np.random.default_rng([seed, _OUTPUT_SEED_OFFSET])
-            value = exact_values + deviation
-            deviation = round_randomly(value, target, noise) - exact_values
-        results.append(deviation)
-    return results[0], results[1]
-
-
-def _run(case: Case, algorithm: Algorithm, model: Format | None, runs: int, seed: int) -> tuple[Array, Array]:
-    """Output and final state of the model, ``runs`` copies of the case along the batch."""
-    import contextlib
-
-    import torch
-
-    from verify.audit.tolerance.rounding import StochasticRounding
-
-    def tiled(x: Array) -> "Tensor":
-        return torch.from_numpy(np.tile(x, (runs, *[1] * (x.ndim - 1))))
-
-    arrays = {name: tiled(x) for name, x in case.arrays().items()}
-    options = {} if algorithm.chunk_size is None else {"chunk_size": algorithm.chunk_size}
-    function = mechanism.kernel(case.mechanism, algorithm.form)
-    mode = StochasticRounding(model, runs, runs // 2, seed) if model else contextlib.nullcontext()
-    with torch.no_grad(), mode:
-        if model and algorithm.gate_sums == "running":
-            arrays["g"] = _as_subtracted(arrays["g"], algorithm.chunk_size)
-        output, state = function(**arrays, scale=case.scale, output_final_state=True, **options)
-    return output.numpy(), state.numpy()
-
-
-def _as_subtracted(g: "Tensor", chunk_size: int | None) -> "Tensor":
-    """The gates that differences of rounded running sums amount to, chunk by chunk along T.
-
-    Our model sums gates over segments. Fed with these, every sum it forms is the difference of two running
-    sums that were rounded, which is what such a kernel computes. No gate becomes positive: rounding is
-    monotone and the earlier sum lies on the grid.
-    """
-    import torch
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    chunks = []
-    for chunk in torch.split(g, chunk_size or g.shape[1], dim=1):
-        sums = chunk.cumsum(1)
-        with _disable_current_modes():
-            chunks.append(sums.diff(dim=1, prepend=torch.zeros_like(sums[:, :1])))
-    return torch.cat(chunks, dim=1) if chunks else g
+            deviation = round_randomly(values + deviation, target, noise) - values
+        results[name] = deviation
+    return results
 
 
 def round_randomly(x: Array, target: Format, rng: np.random.Generator) -> Array:
@@ -198,9 +208,10 @@ def round_randomly(x: Array, target: Format, rng: np.random.Generator) -> Array:
     return np.asarray(np.floor(x / quantum + rng.random(x.shape)) * quantum)
 
 
-def _key(case: Case, algorithm: Algorithm, runs: int, seed: int) -> str:
+def key(case: Case, algorithm: Algorithm, runs: int, seed: int, *further: Array) -> str:
     """A hash of everything a prediction depends on."""
-    arrays = {name: hashlib.sha256(x.tobytes()).hexdigest() for name, x in case.arrays().items()}
+    named = case.arrays() | {str(i): x for i, x in enumerate(further)}
+    arrays = {name: hashlib.sha256(x.tobytes()).hexdigest() for name, x in named.items()}
     settings = [
         case.mechanism,
         case.scale,
@@ -220,6 +231,7 @@ def _sources() -> list[str | None]:
     rooms = [
         audit / "tolerance",
         audit / "reference",
+        audit / "gradient",
         audit.parent / "numbers",
         registry.room_path("kernels"),
     ]

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._library.custom_ops import _maybe_get_opdef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from verify.numbers.formats import Format
@@ -62,6 +63,8 @@ _MOVES = frozenset(
         "min",
         "minimum",
         "neg",
+        "new_empty",
+        "new_full",
         "new_zeros",
         "ones",
         "ones_like",
@@ -71,8 +74,10 @@ _MOVES = frozenset(
         "roll",
         "scalar_tensor",
         "select",
+        "select_backward",
         "select_scatter",
         "slice",
+        "slice_backward",
         "slice_scatter",
         "split",
         "split_with_sizes",
@@ -145,7 +150,7 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             "bmm": self._product,
             "sum": self._sum,
             "cumsum": self._cumulative_sum,
-            "linalg_solve_triangular": self._forward_substitution,
+            "linalg_solve_triangular": self._substitution,
         }
 
     def __torch_dispatch__(
@@ -155,13 +160,22 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func._schema.name.removeprefix("aten::")
         if name in self._rules:
             return self._rules[name](*args, **kwargs)
+        moves = name in _MOVES or name.rstrip("_") in _MOVES
+        if not moves and (parts := self._inside(func, args, kwargs)) is not NotImplemented:
+            return parts
         out = func(*args, **kwargs)
-        if name in _MOVES or not isinstance(out, Tensor) or not out.is_floating_point():
+        if moves or not isinstance(out, Tensor) or not out.is_floating_point():
             return out
         if torch.Tag.pointwise not in func.tags:
             raise NotImplementedError(f"stochastic rounding has no rule for the torch operation {name}")
         rounded = self._elementary(args, out) if name.rstrip("_") in _ELEMENTARY else self.round(out)
         return out.copy_(rounded) if func._schema.is_mutable else rounded
+
+    def _inside(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of the operations an operator is made of, each rounded; or NotImplemented."""
+        operator = _maybe_get_opdef(func)
+        with self:
+            return func.decompose(*args, **kwargs) if operator is None else operator._init_fn(*args, **kwargs)
 
     def round(self, x: Tensor) -> Tensor:
         """Each entry moved to a neighbour on the grid, with probabilities that make the mean error 0."""
@@ -262,18 +276,21 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             terms[i] = self.round(terms[i - 1] + terms[i])
         return torch.stack(terms, dim) if terms else x.clone()
 
-    def _forward_substitution(
+    def _substitution(
         self, a: Tensor, b: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
     ) -> Tensor:
         """Row by row: x_i = b_i - sum_{j<i} a_ij x_j, each row a rounded product and a rounded difference."""
-        if upper or not left or not unitriangular:
-            raise NotImplementedError("only a lower unit triangular matrix on the left has a rule")
-        lower = a.reshape(-1, *a.shape[-2:])
-        solved = b.reshape(-1, *b.shape[-2:]).clone()
+        if not left or not unitriangular:
+            raise NotImplementedError("only a unit triangular matrix on the left has a rule")
+        lower, right = (x.reshape(-1, *x.shape[-2:]) for x in (a, b))
+        if upper:
+            # Backward substitution is forward substitution on the reversed rows and columns.
+            lower, right = lower.flip(-1, -2), right.flip(-2)
+        solved = right.clone()
         for i in range(1, lower.shape[-1]):
             known = self._product(lower[:, i : i + 1, :i], solved[:, :i])
             solved[:, i : i + 1] = self.round(solved[:, i : i + 1] - known)
-        return solved.reshape(b.shape)
+        return (solved.flip(-2) if upper else solved).reshape(b.shape)
 
 
 def _unit_and_size(x: Tensor) -> tuple[Tensor, Tensor]:

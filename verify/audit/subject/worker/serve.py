@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .identity import identify, refuse_triton_without_gpu
 from .lookup import CannotStart, describe, find, load_module
-from .tensors import mutation, read_tensors, write_tensors
+from .tensors import mutation, read_tensors, strided, write_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -33,21 +33,57 @@ def _out_of_memory(error: BaseException) -> bool:
     return isinstance(error, kinds) or "can't allocate memory" in str(error)
 
 
-def unpack(returned: Any, returns_state: bool) -> dict[str, torch.Tensor]:
-    """Output and final state by name. Raises TypeError, saying what came back instead."""
+_RETURNS = {
+    "output-and-state": (("output", "final_state"), "a pair (output, final state)"),
+    "output": (("output",), "the output alone"),
+    "output-first": (("output",), "a tuple that starts with the output"),
+}
+
+
+class WrongReturn(Exception):
+    """What came back is not what the convention says."""
+
+
+class NoGradient(Exception):
+    """Something that may be differentiated is cut off from an input."""
+
+
+def gradients(
+    results: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor], cotangents: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """The gradient of the functional for every input, as ``d_`` and its name. Raises NoGradient."""
     import torch
 
-    values = returned if returns_state else (returned,)
-    names = ("output", "final_state")[: 2 if returns_state else 1]
-    wanted = "a pair (output, final state)" if returns_state else "the output alone"
+    wanted = {name: results[name] for name in cotangents}
+    for name, tensor in wanted.items():
+        if not tensor.requires_grad:
+            raise NoGradient(f"the {name.replace('_', ' ')} does not depend on the inputs for autograd")
+    weights = [cotangents[name].to(tensor.dtype) for name, tensor in wanted.items()]
+    found = torch.autograd.grad(list(wanted.values()), list(inputs.values()), weights, allow_unused=True)
+    for name, gradient in zip(inputs, found, strict=True):
+        if gradient is None:
+            raise NoGradient(f"no gradient reaches the input {name!r}")
+    return {f"d_{name}": gradient for name, gradient in zip(inputs, found, strict=True)}
+
+
+def unpack(returned: Any, returns: str) -> dict[str, torch.Tensor]:
+    """Output and final state by name. Raises WrongReturn, saying what came back instead."""
+    import torch
+
+    names, wanted = _RETURNS[returns]
+    values = (returned,) if returns == "output" else returned
     if not isinstance(values, (tuple, list)):
         came = f"a {type(returned).__name__}"
-        raise TypeError(f"the target returned {came}; the convention says it returns {wanted}")
+        raise WrongReturn(f"the target returned {came}; the convention says it returns {wanted}")
+    if returns == "output-first":
+        values = values[:1]
     if len(values) != len(names):
-        raise TypeError(f"the target returned {len(values)} values; the convention says it returns {wanted}")
+        raise WrongReturn(
+            f"the target returned {len(values)} values; the convention says it returns {wanted}"
+        )
     for name, value in zip(names, values, strict=True):
         if not isinstance(value, torch.Tensor):
-            raise TypeError(f"the target returned {name} = {type(value).__name__}, not a tensor")
+            raise WrongReturn(f"the target returned {name} = {type(value).__name__}, not a tensor")
     return dict(zip(names, values, strict=True))
 
 
@@ -57,34 +93,49 @@ def run_case(function: Callable[..., Any], request: dict[str, Any], config: dict
 
     device = config["device"]
     inputs = read_tensors(config["input"], request["tensors"], device)
-    before = {name: tensor.detach().cpu().clone() for name, tensor in inputs.items()}
+    cotangents = {name: inputs.pop(name) for name in request["cotangents"]}
+    if request["strided"]:
+        inputs = {name: strided(tensor) for name, tensor in inputs.items()}
+    if cotangents:
+        inputs = {name: tensor.requires_grad_() for name, tensor in inputs.items()}
     kept = dict(inputs)
+    before = {name: tensor.detach().cpu().clone() for name, tensor in kept.items()}
     keywords = dict(request["keywords"])
     positional = [inputs.pop(name) for name in request["positional"]]
     keywords.update(inputs)
+    if request["offsets"] is not None:
+        name, offsets = request["offsets"]
+        keywords[name] = torch.tensor(offsets, dtype=torch.int64, device=device)
     report: dict[str, Any] = {"kind": None, "message": "", "mutated": None, "tensors": []}
     # Should the parent die while the target hangs, the alarm ends this process.
     signal.alarm(int(request["time_limit_s"]) + _GRACE_S)
     process = os.getpid()
     start = time.perf_counter()
     try:
-        with torch.no_grad():
+        with torch.set_grad_enabled(bool(cotangents)):
             returned = function(*positional, **keywords)
+            results = unpack(returned, request["returns"])
+            if cotangents:
+                results |= gradients(results, kept, cotangents)
             if device != "cpu":
                 torch.cuda.synchronize()
+    except NoGradient as error:
+        report["kind"], report["message"] = "no-gradient", str(error)
+    except WrongReturn as error:
+        report["kind"], report["message"] = "wrong-return", str(error)
     except BaseException as error:
         report["kind"] = "memory" if _out_of_memory(error) else "raised"
         report["message"] = describe(error)
-        return report
     finally:
         if os.getpid() != process:  # a child the target forked; its parent answers
             os._exit(0)
         report["seconds"] = time.perf_counter() - start
         signal.alarm(0)
+    if report["kind"] in ("memory", "raised", "no-gradient"):
+        return report
     try:
-        report["tensors"] = write_tensors(config["output"], unpack(returned, request["returns_state"]))
-    except TypeError as error:
-        report["kind"], report["message"] = "wrong-return", str(error)
+        if report["kind"] is None:
+            report["tensors"] = write_tensors(config["output"], results)
     except (RuntimeError, NotImplementedError) as error:
         report["kind"] = "wrong-return"
         report["message"] = f"the returned tensors cannot be read: {describe(error)}"

@@ -1,0 +1,97 @@
+"""Gradients of the definitions by their adjoints, in any number system: exact rationals, balls.
+
+Recurrence, per head and backward from the last token, with D = Diag(alpha) S_before, m = v - D^T k (v alone
+where nothing is erased), w = beta m and X the gradient of the state after the token:
+
+    X <- X + (scale q) do^T,  dq = scale S do,  dw = X^T k,  dbeta = dw . m,  dv = dm = beta dw,
+    dk = X w - D dm,  dD = X - k dm^T,  dg = rows of D * dD, summed,  X <- Diag(alpha) dD,
+
+the terms in dm only where something is erased; the last X is the gradient of the initial state. Softmax, per
+query: dp_j = do . v_j, ds_j = p_j (dp_j - sum_i p_i dp_i), dq = scale sum_j ds_j k_j, dk_j += scale ds_j q,
+dv_j += p_j do.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def recurrence(
+    numbers: Any,
+    q: Sequence[Any],
+    k: Sequence[Any],
+    v: Sequence[Any],
+    alpha: Sequence[Any] | None,
+    beta: Sequence[Any] | None,
+    *,
+    scale: Any,
+    state: Any,
+    d_output: Sequence[Any],
+    d_state: Any,
+) -> dict[str, Any]:
+    """Gradients by field: columns for q, k, v and g, scalars for beta, a matrix for the state.
+
+    alpha: T columns K x 1, decays of every channel, or None; the gradient g is per channel, of log decays.
+    beta: T scalars, or None where nothing is erased.
+    """
+    n, steps = numbers, []
+    for t in range(len(q)):
+        decayed = state if alpha is None else n.scale_rows(alpha[t], state)
+        miss = v[t] if beta is None else n.sub(v[t], n.matmul(n.transpose(decayed), k[t]))
+        written = miss if beta is None else n.scale(beta[t], miss)
+        state = n.add(decayed, n.outer(k[t], written))
+        steps.append((decayed, miss, written, state))
+    after = d_state
+    found: dict[str, list[Any]] = {field: [] for field in ("q", "k", "v", "g", "beta")}
+    for t in reversed(range(len(q))):
+        decayed, miss, written, state = steps[t]
+        after = n.add(after, n.outer(n.scale(scale, q[t]), d_output[t]))
+        d_written = n.matmul(n.transpose(after), k[t])
+        d_key, d_decayed, d_miss = n.matmul(after, written), after, d_written
+        if beta is not None:
+            found["beta"].append(n.entry(n.matmul(n.transpose(d_written), miss), 0, 0))
+            d_miss = n.scale(beta[t], d_written)
+            d_key = n.sub(d_key, n.matmul(decayed, d_miss))
+            d_decayed = n.sub(after, n.outer(k[t], d_miss))
+        found["q"].append(n.scale(scale, n.matmul(state, d_output[t])))
+        found["k"].append(d_key)
+        found["v"].append(d_miss)
+        if alpha is not None:
+            found["g"].append(_row_products(n, decayed, d_decayed))
+        after = d_decayed if alpha is None else n.scale_rows(alpha[t], d_decayed)
+    return {field: rows[::-1] for field, rows in found.items() if rows} | {"initial_state": after}
+
+
+def _row_products(numbers: Any, a: Any, b: Any) -> Any:
+    """The column of sums over j of a_ij b_ij."""
+    rows = zip(numbers.row_vectors(a), numbers.row_vectors(b), strict=True)
+    products = [numbers.entry(numbers.matmul(numbers.transpose(x), y), 0, 0) for x, y in rows]
+    return numbers.matrix([[x] for x in products])
+
+
+def attention(
+    numbers: Any,
+    weights: Any,
+    q: Sequence[Any],
+    k: Sequence[Any],
+    v: Sequence[Any],
+    *,
+    scale: Any,
+    d_output: Sequence[Any],
+) -> dict[str, Any]:
+    """Gradients by field, as lists of columns; ``weights(numbers, logits)`` is the definition's softmax."""
+    n = numbers
+    d_key = [n.scale(n.number(0), x) for x in k]
+    d_value = [n.scale(n.number(0), x) for x in v]
+    d_query = []
+    for t in range(len(q)):
+        keys, values = n.stack_rows(k[: t + 1]), n.stack_rows(v[: t + 1])
+        p = weights(n, n.matmul(keys, n.scale(scale, q[t])))
+        d_weight = n.matmul(values, d_output[t])
+        mean = n.matmul(n.transpose(p), d_weight)
+        ones = n.matrix([[1]] * (t + 1))
+        d_logit = n.scale_rows(p, n.sub(d_weight, n.matmul(ones, mean)))
+        d_query.append(n.scale(scale, n.matmul(n.transpose(keys), d_logit)))
+        for j in range(t + 1):
+            d_key[j] = n.add(d_key[j], n.scale(n.entry(d_logit, j, 0), n.scale(scale, q[t])))
+            d_value[j] = n.add(d_value[j], n.scale(n.entry(p, j, 0), d_output[t]))
+    return {"q": d_query, "k": d_key, "v": d_value}

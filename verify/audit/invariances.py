@@ -1,0 +1,134 @@
+"""Properties of calls that ask for the same numbers in another way, held to the derived tolerances."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from verify.audit.case import Case, Outcome
+from verify.audit.inputs.probes import probe
+from verify.audit.judge import judge
+from verify.audit.laboratory import Finding, Laboratory
+from verify.audit.properties import Property
+from verify.model.verdict import Verdict
+
+COMPARISONS = 9
+"""Comparisons with a tolerance that this module makes, for the false-alarm probability of the certificate."""
+
+
+def separate_heads_and_sequences(lab: Laboratory) -> Property:
+    """Two sequences of two heads, then each alone: what reads another's data gives other numbers."""
+    name = "separate sequences and heads"
+    statement = "a sequence and a head give alone what they give among others"
+    case = _batch(lab, seed=3)
+    s, parts = case.shape, []
+    together = lab.run(case)
+    if together.output is None:
+        said = "nothing came back" if together.problem is None else together.problem.message
+        return Property(name, statement, Verdict.UNDECIDED, said)
+    for b, h in np.ndindex(s.B, s.H):
+        group = range(h * (s.HV // s.H), (h + 1) * (s.HV // s.H))
+        lent = case.kind.shared
+        alone = {
+            field: array[[b]][:, list(group)]
+            if field == "initial_state"
+            else array[[b]][:, :, [h] if field in lent else list(group)]
+            for field, array in case.arrays().items()
+        }
+        state = None if together.final_state is None else together.final_state[[b]][:, list(group)]
+        output = together.output[[b]][:, :, list(group)]
+        parts.append(
+            (
+                case.replace(**alone),
+                Outcome(output, state, together.output_dtype, together.state_dtype, None, 0.0),
+            )
+        )
+    return _judged(lab, name, statement, parts)
+
+
+def strided_inputs(lab: Laboratory) -> Property:
+    """Inputs whose rows are not contiguous in memory, NaN between their numbers."""
+    name, statement = "strided inputs", "inputs that are not contiguous give what contiguous ones give"
+    case = _batch(lab, seed=4)
+    outcome = lab.subject.run(case, strided=True)
+    if outcome.problem is not None and outcome.problem.kind == "raised":
+        return Property(name, statement, None, f"does not apply: {outcome.problem.message}")
+    return _judged(lab, name, statement, [(case, outcome)])
+
+
+def repeated_run(lab: Laboratory) -> Property:
+    """The same call twice. A kernel that adds in another order each time promises no bits."""
+    name, statement = "repeated run", "the same call gives the same bits again"
+    case = _batch(lab, seed=5)
+    first, again = lab.run(case), lab.run(case)
+    pairs = [(first.output, again.output), (first.final_state, again.final_state)]
+    same = all(
+        a is b or np.array_equal(a, b, equal_nan=True) for a, b in pairs if a is not None and b is not None
+    )
+    if same:
+        return Property(name, statement, Verdict.SAMPLED, f"T = {case.shape.T}, bit for bit")
+    return Property(name, statement, None, "does not apply: two runs on the same input differ in bits")
+
+
+def packed_sequences(lab: Laboratory) -> Property:
+    """Sequences of several lengths along T, told apart by their offsets."""
+    name, statement = "packed sequences", "sequences packed along T give what separate calls give"
+    convention = lab.convention
+    if not convention.cu_seqlens:
+        return Property(name, statement, None, "does not apply: the convention has no packed sequences")
+    chunk = convention.chunk_size or 16
+    with_state = convention.takes_initial_state
+    lengths = (1, chunk // 2 + 1, chunk, chunk + 3)
+    cases = [
+        probe(convention, lab.dtype, n, seed=6 + i, initial_state=with_state, grouped=True)
+        for i, n in enumerate(lengths)
+    ]
+    outcome = lab.subject.run_packed(cases)
+    if outcome.problem is not None or outcome.output is None:
+        said = "nothing came back" if outcome.problem is None else outcome.problem.message
+        finding = Finding("packed sequences fail", said, f"lengths {', '.join(map(str, lengths))}")
+        return Property(name, statement, Verdict.REFUTED, said, finding)
+    ends = np.cumsum(lengths)
+    parts = []
+    for i, (end, length) in enumerate(zip(ends, lengths, strict=True)):
+        state = None if outcome.final_state is None else outcome.final_state[i : i + 1]
+        output = outcome.output[:, end - length : end]
+        part = Outcome(output, state, outcome.output_dtype, outcome.state_dtype, None, outcome.seconds)
+        parts.append((cases[i], part))
+    return _judged(lab, name, statement, parts)
+
+
+def _batch(lab: Laboratory, seed: int) -> Case:
+    """Two sequences of two heads or more, a chunk and a half long."""
+    c = lab.convention
+    chunk = min(c.chunk_size or 16, 64)
+    tokens = lab.length(chunk + chunk // 2 + 3)
+    first, second = (
+        probe(c, lab.dtype, tokens, seed=own, initial_state=c.takes_initial_state, grouped=True)
+        for own in (seed, seed + 100)
+    )
+    pairs = first.arrays(), second.arrays()
+    return first.replace(**{field: np.concatenate([x[field] for x in pairs]) for field in pairs[0]})
+
+
+def _judged(lab: Laboratory, name: str, statement: str, runs: Sequence[tuple[Case, Outcome]]) -> Property:
+    """Each outcome against the yardstick of its case."""
+    worst = 0.0
+    for case, outcome in runs:
+        if outcome.output is None:
+            said = "nothing came back" if outcome.problem is None else outcome.problem.message
+            return Property(name, statement, Verdict.UNDECIDED, said)
+        judgement = judge(case, outcome, lab.bench.yardstick(case))
+        measures = [m for m in (judgement.output, judgement.state) if m is not None]
+        worst = max(worst, *(m.worst_ratio for m in measures))
+        if judgement.failed:
+            plain = lab.judge(case)
+            detail = f"T = {case.shape.T}: {worst:.3g} tolerances from the definition"
+            if plain.failed:
+                return Property(name, statement, Verdict.REFUTED, detail, failing=(plain,))
+            own = max(m.worst_ratio for m in (plain.output, plain.state) if m is not None)
+            evidence = f"{detail}; the plain call is within {own:.2g} of the tolerance"
+            finding = Finding(f"{name}: wrong numbers", f"not so: {statement}", evidence)
+            return Property(name, statement, Verdict.REFUTED, detail, finding)
+    return Property(
+        name, statement, Verdict.SAMPLED, f"{len(runs)} runs: at most {worst:.2g} of the tolerance"
+    )
