@@ -14,9 +14,10 @@ Definition exponential_full : Prop :=
 
 (** From here on over any field, with matrices of mathcomp. *)
 From mathcomp Require Import all_ssreflect all_algebra.
+From Attnproof.derivations Require Import matrices transitions.
 Set Implicit Arguments.
 Unset Strict Implicit.
-Import GRing.Theory.
+Import GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 (** rank.finite-feature: m features make a matrix of rank at most m; attained by the identity. *)
@@ -29,3 +30,15 @@ Definition softmax_same : Prop :=
   forall (F : fieldType) n n' (Z : 'I_n -> F) (E : 'M[F]_(n, n')), (forall i, Z i != 0) ->
     let P := \matrix_(i, j) (E i j / Z i) in
     \rank P = \rank E /\ forall x : 'cV[F]_n', P *m x = 0 <-> E *m x = 0.
+
+(** rank.gap: A is an invertible block, m + 1 rows and columns, of P; B has rank at most m. Some x that is not
+    0 is stretched by P - B by at least 1 / |A^-1|, in Frobenius norm; that norm of P - B is no less. With
+    values I the outputs are the matrices themselves. *)
+Definition gap : Prop :=
+  forall (R : realFieldType) n n' m (P B : 'M[R]_(n, n')) (rows : 'I_m.+1 -> 'I_n) (columns : 'I_m.+1 -> 'I_n'),
+    injective rows -> injective columns -> (\rank B <= m)%N ->
+    let A := mxsub rows columns P in
+    A \in unitmx ->
+    (exists2 x : 'cV[R]_n', x != 0 & square x <= frobenius (invmx A) * square ((P - B) *m x)) /\
+    1 <= frobenius (invmx A) * frobenius (P - B) /\
+    frobenius (P *m 1%:M - B *m 1%:M) = frobenius (P - B).

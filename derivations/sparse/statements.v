@@ -101,3 +101,22 @@ Definition bucket_threshold : Prop :=
     (1 - eps) * U <= eps * L ->
     part n (fun j => Nat.ltb (bucket j) b0) (weight n 1 s) <= eps) /\
   (forall b, exp (INR b * ln 2) = 2 ^ b).
+
+(** sparse.linformer, over any field, with matrices of mathcomp: F (k x n) projects n tokens to k slots. A row
+    a of weights is read from F v by some function, for every v, iff it lies in the row space of F, and then by
+    weights b on the slots; matrices realised through F have rank at most k; for two tokens and one slot they
+    miss A by det(A)^2 at least, up to the squared Frobenius norm of A. *)
+From mathcomp Require all_ssreflect all_algebra.
+From Attnproof.derivations Require Import transitions.
+Module Slots.
+Import all_ssreflect all_algebra GRing.Theory Num.Theory transitions.
+Local Open Scope ring_scope.
+Definition linformer : Prop :=
+  (forall (F : fieldType) k n (P : 'M[F]_(k, n)) (a : 'rV[F]_n),
+    ((forall v v' : 'cV[F]_n, P *m v = P *m v' -> a *m v = a *m v') <-> (a <= P)%MS) /\
+    ((a <= P)%MS <-> exists b : 'rV[F]_k, forall V (v : 'M[F]_(n, V)), a *m v = b *m (P *m v)) /\
+    (forall m (B : 'M[F]_(m, k)), (\rank (B *m P) <= k)%N)) /\
+  (forall (R : realFieldType) (A : 'M[R]_2) (B : 'cV[R]_2) (P : 'rV[R]_2),
+    (\det A) ^+ 2 <= frobenius A * frobenius (A - B *m P)).
+End Slots.
+Definition linformer : Prop := Slots.linformer.
