@@ -1,0 +1,1 @@
+"""The generalized delta rule: transitions that are diagonal plus rank one (DPLR)."""

@@ -1,0 +1,1 @@
+"""Mamba-2: a linear state with one decay per head."""

@@ -1,0 +1,60 @@
+"""GDN-2 one token at a time, in the working precision: what a decoder runs."""
+
+from torch import Tensor
+
+from kernels.dplr.recurrence import scan_tokens
+from kernels.gdn2.arguments import prepare
+from kernels.recurrence import scan_sequences
+
+
+def recurrent_gdn2(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor,
+    b: Tensor,
+    w: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    qk_l2norm: bool = False,
+    A_log: Tensor | None = None,
+    dt_bias: Tensor | None = None,
+    gate_lower_bound: float | None = None,
+    check: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Gated DeltaNet 2, token by token, in float32, or in float64 for float64 inputs.
+
+    The recurrence is that of `kernels.gdn2.reference`, and the side of claim chunk.equals-recurrent that has
+    no chunks. Differentiable by autograd, which keeps one state per token.
+
+    q, k [B, T, H, K]; v [B, T, HV, V]; value head hv reads query and key head hv // (HV // H). g [B, T, HV,
+    K], natural-log decay <= 0 (-inf forgets); b [B, T, HV, K] and w [B, T, HV, V] in [0, 2]; initial_state
+    [N, HV, K, V], default zero; N = B, or the number of sequences packed along T (B = 1) when ``cu_seqlens``
+    [N + 1] gives their offsets. ``scale`` defaults to K**-0.5. ``qk_l2norm``, ``A_log``, ``dt_bias`` and
+    ``gate_lower_bound``: see `kernels.arguments.prepare`.
+
+    Returns o [B, T, HV, V] in v's dtype and the final state [N, HV, K, V] in the working precision, or None
+    unless ``output_final_state``. Raises ValueError as `kernels.gdn2.arguments.prepare` does. Non-finite
+    inputs propagate, to later outputs only, unless ``check``.
+    """
+    arguments = prepare(
+        q,
+        k,
+        v,
+        g,
+        b,
+        w,
+        scale=scale,
+        initial_state=initial_state,
+        cu_seqlens=cu_seqlens,
+        qk_l2norm=qk_l2norm,
+        A_log=A_log,
+        dt_bias=dt_bias,
+        gate_lower_bound=gate_lower_bound,
+        check=check,
+    )
+    o, state = scan_sequences(scan_tokens, arguments.as_dplr())
+    return o.to(v.dtype), state if output_final_state else None

@@ -1,0 +1,73 @@
+"""GDN-2 in float64, one token at a time: the definition that the other forms are held against."""
+
+import torch
+from torch import Tensor
+
+from kernels.gdn2.arguments import prepare
+from kernels.recurrence import scan_sequences
+
+
+def reference_gdn2(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor,
+    b: Tensor,
+    w: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    qk_l2norm: bool = False,
+    A_log: Tensor | None = None,
+    dt_bias: Tensor | None = None,
+    gate_lower_bound: float | None = None,
+    check: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Gated DeltaNet 2, computed and returned in float64 whatever the input dtype.
+
+    Per token, with S [K, V]: S' = Diag(e^g) S; S = S' + k (w * v - S'^T (b * k))^T; o = S^T (scale q), with *
+    entrywise: b erases per key channel, w writes per value channel. b = w = beta for all channels is Kimi
+    Delta Attention.
+
+    q, k [B, T, H, K]; v [B, T, HV, V]; value head hv reads query and key head hv // (HV // H). g [B, T, HV,
+    K], natural-log decay <= 0 (-inf forgets); b [B, T, HV, K] and w [B, T, HV, V] in [0, 2]; initial_state
+    [N, HV, K, V], default zero; N = B, or the number of sequences packed along T (B = 1) when ``cu_seqlens``
+    [N + 1] gives their offsets. ``scale`` defaults to K**-0.5. ``qk_l2norm``, ``A_log``, ``dt_bias`` and
+    ``gate_lower_bound``: see `kernels.arguments.prepare`.
+
+    Returns o [B, T, HV, V] and the final state [N, HV, K, V], or None unless ``output_final_state``. Raises
+    ValueError as `kernels.gdn2.arguments.prepare` does. Non-finite inputs propagate unless ``check``.
+    """
+    arguments = prepare(
+        q,
+        k,
+        v,
+        g,
+        b,
+        w,
+        scale=scale,
+        initial_state=initial_state,
+        cu_seqlens=cu_seqlens,
+        qk_l2norm=qk_l2norm,
+        A_log=A_log,
+        dt_bias=dt_bias,
+        gate_lower_bound=gate_lower_bound,
+        check=check,
+        dtype=torch.float64,
+    )
+    o, state = scan_sequences(_definition, arguments)
+    return o, state if output_final_state else None
+
+
+def _definition(
+    q: Tensor, k: Tensor, v: Tensor, g: Tensor, b: Tensor, w: Tensor, state: Tensor
+) -> tuple[Tensor, Tensor]:
+    outputs = []
+    for t in range(v.shape[1]):
+        state = torch.einsum("bhk,bhkv->bhkv", g[:, t].exp(), state)
+        error = w[:, t] * v[:, t] - torch.einsum("bhkv,bhk->bhv", state, b[:, t] * k[:, t])
+        state = state + torch.einsum("bhk,bhv->bhkv", k[:, t], error)
+        outputs.append(torch.einsum("bhkv,bhk->bhv", state, q[:, t]))
+    return (torch.stack(outputs, dim=1) if outputs else torch.empty_like(v)), state
