@@ -112,3 +112,39 @@ Definition error_contract : Prop :=
   (forall u tiny x y l d r, summed u tiny x y l d r -> (d <= length l)%nat) /\
   (forall tie x, near (bpow radix2 (-24)) (bpow radix2 (-126)) x (round radix2 (FLT_exp (-149) 24) (Znearest tie) x) /\
     near (bpow radix2 (-8)) (bpow radix2 (-126)) x (round radix2 (FLT_exp (-133) 8) (Znearest tie) x)).
+
+(** kernel.split. A run over tokens: what each step gives out, and the last state; a step is any function of token
+    and state, rounded operations included. The same in pieces, each from the state the one before passed on. *)
+Fixpoint run {X S O : Type} (step : X -> S -> O * S) (tokens : list X) (s : S) : list O * S :=
+  match tokens with nil => (nil, s)
+  | x :: later => let (o, s') := step x s in let (outputs, last) := run step later s' in (o :: outputs, last)
+  end.
+Fixpoint in_pieces {X S O : Type} (step : X -> S -> O * S) (pieces : list (list X)) (s : S) : list O * S :=
+  match pieces with nil => (nil, s)
+  | p :: later => let (o, s') := run step p s in let (outputs, last) := in_pieces step later s' in (o ++ outputs, last)
+  end.
+(** Second: the contract for states rounded when stored also bounds runs that round only where a state is passed on. *)
+Definition split : Prop :=
+  (forall X S O (step : X -> S -> O * S) pieces s, in_pieces step pieces s = run step (concat pieces) s) /\
+  (forall u ud us tiny D K a k beta v s s', 0 <= us -> 0 <= tiny ->
+    computed_step u ud 0 tiny D K a k beta v s s' -> computed_step u ud us tiny D K a k beta v s s').
+(** kernel.certified-topk. Tokens are dropped where [keep] is false; z j is a computed score, e j its error; U and L
+    are any bounds. Then what factors make of computed sums and of a quotient: x, y, z round L/U, 1+x, (1+16u)/y. *)
+Definition certified_topk : Prop :=
+  (forall n keep s z e M U L, (0 < n)%nat -> (forall j, (j < n)%nat -> Rabs (s j - z j) <= e j) ->
+    let sum set f := rsum n (fun j => if Bool.eqb (keep j) set then f j else 0) in
+    sum false (fun j => exp (z j + e j - M)) <= U -> L <= sum true (fun j => exp (z j - e j - M)) -> 0 < U -> 0 <= L ->
+    sum false (fun j => exp (s j) / rsum n (fun i => exp (s i))) <= U / (U + L)) /\
+  (forall gamma exact computed, 0 <= gamma <= 1 / 2 -> 0 <= exact ->
+    ((1 - gamma) * exact <= computed -> exact <= computed * (1 + 2 * gamma)) /\
+    (computed <= (1 + gamma) * exact -> computed * (1 - 2 * gamma) <= exact)) /\
+  (forall u U L x y z, 0 <= u <= 13 / 17 -> 0 < U -> 0 <= L -> x <= L / U * (1 + u) -> 0 <= x ->
+    y <= (1 + x) * (1 + u) -> 0 < y -> (1 + 16 * u) / y * (1 - u) <= z -> U / (U + L) <= z).
+(** kernel.tensor-core-sum. n numbers cut toward zero to the grid 2^(E-f), 2^E <= M, added, cut to p bits. *)
+Definition cut (g x : R) : R := g * IZR (Ztrunc (x / g)).
+Definition tensor_core_sum : Prop :=
+  (forall (emin p E f : Z) n x M, (0 < p)%Z -> (emin <= E - f)%Z -> bpow radix2 E <= M ->
+    let result := round radix2 (FLT_exp emin p) Ztrunc (rsum n (fun i => cut (bpow radix2 (E - f)) (x i))) in
+    let lost := INR n * (bpow radix2 (- f) * M) in
+    Rabs (result - rsum n x) <= lost + bpow radix2 (1 - p) * (Rabs (rsum n x) + lost)) /\
+  (forall T (D P d : nat -> R), (forall t, (t < T)%nat -> D (S t) = D t + P t + d t) -> D T - (D O + rsum T P) = rsum T d).
