@@ -53,7 +53,7 @@ def _expressions(
     for key in keys:
         try:
             row = [_constant(x) for x in function([number(x) for x in key])]
-        except Exception:
+        except (Exception, SystemExit):
             # Not a fault yet: the map may need other numbers. Balls, tried last, report it.
             return None
         if any(x is None for x in row):
@@ -132,7 +132,7 @@ def _in_balls(
                 row = [ball(x) for x in function([FeatureBall(x) for x in key])]
             except AttnproofError as problem:
                 raise RequestError(f"{name} {where}: {problem}") from problem
-            except Exception as problem:
+            except (Exception, SystemExit) as problem:
                 raise RequestError(f"{name} raises {type(problem).__name__} {where}: {problem}") from problem
             rows.append([_finite(x, f"feature {place + 1} of {name} {where}") for place, x in enumerate(row)])
     _rectangular(rows, name)

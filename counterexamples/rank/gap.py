@@ -112,7 +112,7 @@ CLAIM = Claim(
         ),
         Assumption("this is a lower bound on Eckart and Young's exact distances, not their value"),
     ),
-    asked="B",
+    asked="KB",
     parts=parts,
     mutants=(
         Mutant("sign", "the minors with a plus", lambda: (_inverse_bound(1),)),

@@ -53,7 +53,10 @@ Qed.
 
 Theorem leaves_hull_proof : leaves_hull.
 Proof.
-  unfold leaves_hull, first_order, first_order_weight; refine (conj _ (conj _ (conj _ (conj _ _)))).
+  unfold leaves_hull, first_order, first_order_weight; refine (conj (conj _ _) (conj _ (conj _ (conj _ (conj _ _))))).
+  - unfold first_weight; rewrite Ropp_0, exp_0; field.
+  - apply is_derive_Reals; unfold first_weight; auto_derive; [rewrite Ropp_0, exp_0; lra|].
+    rewrite ?Ropp_0, exp_0; field.
   - intros x; split; [|field]; rewrite tanh_ratio; unfold output, first_weight.
     field; pose proof (cosh_pos x); lra.
   - lra.

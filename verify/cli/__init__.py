@@ -35,6 +35,9 @@ def main() -> None:
         sys.exit(app(standalone_mode=False))
     except AttnproofError as problem:
         _fail(str(problem), problem.exit_code)
+    except OSError as problem:
+        # A file or folder the user named: no room, no right, a name too long, a file where a folder must be.
+        _fail(f"{problem.filename or 'a file'} cannot be used: {problem.strerror or problem}", 2)
     except typer.Abort:
         _fail("stopped", 130)
     except Exception as problem:

@@ -53,6 +53,13 @@ def test_a_wrong_request_is_one_sentence_and_code_2(
     assert said in error(done)
 
 
+def test_results_that_cannot_be_written_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    done = run("prove", "gdn.exact-delta", "--results", "file", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "file/claims cannot be used: Not a directory" in error(done)
+
+
 def test_prove_writes_a_certificate_that_rechecks(tmp_path: Path) -> None:
     first = run("prove", "gdn.exact-delta", cwd=tmp_path)
     assert first.returncode == 0, first.stderr

@@ -18,6 +18,7 @@ import math
 def square(key): return [1, key[0], key[0] ** 2]
 def rounded(key): return [math.exp(x) for x in key]
 def broken(key): raise RuntimeError("no table")
+def leaves(key): raise SystemExit(0)
 def twice(key): return [key[0].exp(), 2 * key[0].exp(), 1]
 constant = 3
 """
@@ -143,6 +144,7 @@ def test_features_that_balls_leave_open_are_undecided(folder: Path) -> None:
         ("maps.py:constant --dim 1 --tokens 4", "maps.py:constant is a int"),
         ("maps.py:rounded --dim 1 --tokens 4", "turns a ball into a float"),
         ("maps.py:broken --dim 1 --tokens 4", "maps.py:broken raises RuntimeError on token 1"),
+        ("maps.py:leaves --dim 1 --tokens 4", "maps.py:leaves raises SystemExit on token 1"),
         ("absent.py:f --dim 1 --tokens 4", "absent.py is not a Python file"),
         ("wrong.py:f --dim 1 --tokens 4", "importing wrong.py raises ModuleNotFoundError"),
         ("absent:f --dim 1 --tokens 4", "importing absent raises ModuleNotFoundError"),

@@ -90,6 +90,8 @@ def test_a_missing_file_and_a_bad_name_are_said(tmp_path: Path) -> None:
     given.write_text("1/2, 0\n0, 0.25\n", encoding="utf-8")
     with pytest.raises(RequestError, match="small letters"):
         representable(given, 1, tmp_path, json_output=False, name="A b")
+    with pytest.raises(RequestError, match="the name has 300 letters; give at most 100"):
+        representable(given, 1, tmp_path, json_output=False, name="a" * 300)
     assert representable(given, 1, tmp_path, json_output=True, name="gate") == 0
     assert (tmp_path / "claims" / "request.gate.json").exists()
 

@@ -9,16 +9,21 @@ from verify.model.claim import Claim
 from verify.model.errors import RequestError
 from verify.model.verdict import Verdict, exit_code
 
+LONGEST_NAME = 100
+"""Letters of a certificate's name: file systems take 255 bytes, and the name is not the whole file name."""
+
 
 def certificate_name(given: str, *words: str) -> str:
     """The name the user gave, or one made of the command and its object: letters, digits and dashes.
 
     Raises:
-        RequestError: the given name holds something else.
+        RequestError: the given name holds something else, or is too long.
     """
     if given and not re.fullmatch(r"[a-z0-9-]+", given):
         raise RequestError(f"the name {given!r} may hold small letters, digits and dashes only")
-    return given or re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
+    if len(given) > LONGEST_NAME:
+        raise RequestError(f"the name has {len(given)} letters; give at most {LONGEST_NAME}")
+    return given or re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower())[:LONGEST_NAME].strip("-")
 
 
 def finish(claim: Claim, given: Any, results: Path, json_output: bool) -> int:

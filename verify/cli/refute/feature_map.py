@@ -60,5 +60,5 @@ def _from_name(name: str) -> ModuleType:
 def _reported(what: str) -> Iterator[None]:
     try:
         yield
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise RequestError(f"importing {what} raises {type(problem).__name__}: {problem}") from problem
