@@ -86,7 +86,8 @@ def prepare(
         state = torch.zeros(sequences, value_heads, keys, v.shape[-1], dtype=dtype, device=v.device)
     else:
         state = initial_state.to(dtype)
-    q, k, v, beta = (x.to(dtype) for x in (q, k, v, beta))
+    if not q.dtype == beta.dtype == dtype:
+        q, k, v, beta = (x.to(dtype) for x in (q, k, v, beta))
     if qk_l2norm:
         q, k = l2_normalise(q), l2_normalise(k)
     if g is not None:

@@ -1,5 +1,6 @@
 """The delta rule chunk by chunk, shared by the chunked forms of its mechanisms."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -53,29 +54,37 @@ def forward(
     sequential; the rest is done for many chunks at a time.
     """
     chunks = Chunks(v.shape[1], chunk_size, cu_seqlens)
-    finals = list(state.split(1)) if chunks.packed else [state]
+    batch, heads = v.shape[::2][:2]
+    # The batch and the heads in one leading axis: the scan is made of plain batched products.
+    finals = list(state.unbind()) if chunks.packed else [state.flatten(0, 1)]
     count = chunk_count(v.shape[1], chunk_size, cu_seqlens) if save else 0
-    states = v.new_zeros(*v.shape[::2], count, *state.shape[2:])
-    errors = v.new_zeros(*v.shape[::2], count, chunks.rows, v.shape[3])
+    states = v.new_zeros(batch * heads, count, *state.shape[2:])
+    errors = v.new_zeros(batch * heads, count, chunks.rows, v.shape[3])
     o = v.new_empty(v.shape)
     for first, last in groups(chunks, q):
         value, strength = (chunks.arrange(x, first, last) for x in (v, beta.unsqueeze(-1)))
         decay = decayed(chunks, q, k, g, first, last)
-        inverse, start = unit_lower_inverse(decay.kk * strength.mT), decay.start.flatten(-3, -2)
-        for c in range(last - first):
-            n = chunks.sequence[first + c]
+        inverse = unit_lower_inverse(decay.kk * strength.mT)
+        parts = (decay.start.flatten(-3, -2), value, inverse, strength, decay.qk, decay.k_end.mT, decay.total)
+        steps = zip(*(_steps(x, last - first) for x in parts), strict=True)
+        for c, (start, right, solve, weight, scores, end, total) in enumerate(steps, first):
+            n = chunks.sequence[c]
             before = finals[n]
-            predicted, read = (start[:, :, c] @ before).unflatten(-2, (2, -1)).unbind(-3)
-            error = inverse[:, :, c] @ (value[:, :, c] - predicted)
-            write = strength[:, :, c] * error
-            chunks.restore((read + decay.qk[:, :, c] @ write).unsqueeze(2), o, first + c)
-            kept = before if decay.total is None else decay.total[:, :, c] * before
-            finals[n] = kept + decay.k_end[:, :, c].mT @ write
+            predicted, read = torch.bmm(start, before).unflatten(1, (-1, 2)).unbind(2)
+            error = torch.bmm(solve, right - predicted)
+            write = weight * error
+            out = torch.bmm(scores, write).add_(read)
+            chunks.restore(out.unflatten(0, (batch, heads)).unsqueeze(2), o, c)
+            finals[n] = torch.bmm(end, write).add_(before if total is None else total * before)
             if save:
-                states[:, :, first + c] = before
-                errors[:, :, first + c] = error
-    final = torch.cat(finals) if chunks.packed else finals[0].clone()
-    return Forward(o, final, states.flatten(2, 3), errors.flatten(2, 3))
+                states[:, c], errors[:, c] = before, error
+    final = torch.cat(finals).unflatten(0, state.shape[:2])
+    return Forward(o, final, *(x.flatten(1, 2).unflatten(0, (batch, heads)) for x in (states, errors)))
+
+
+def _steps(x: Tensor | None, count: int) -> Sequence[Tensor | None]:
+    """The chunks of x [B, HV, count, ...], each [B * HV, ...]."""
+    return [None] * count if x is None else x.flatten(0, 1).unbind(1)
 
 
 def decayed(

@@ -74,29 +74,29 @@ def _group(
     kk, qk, start = decay.kk, decay.qk, decay.start.flatten(-3, -2)
     inverse, writes = unit_lower_inverse(kk * beta.mT), beta * errors
     # Gradients of what is read at keys and queries: of the predictions, and of the outputs.
-    d_read = torch.stack([torch.zeros_like(d_o), d_o], dim=-3)
+    d_read = torch.stack([torch.zeros_like(d_o), d_o], dim=-2)
     d_writes, d_ends, d_totals = [], [], []
     for c in reversed(range(len(sequence))):
         n = sequence[c]
         after = d_states[n]
         d_write = qk[:, :, c].mT @ d_o[:, :, c] + decay.k_end[:, :, c] @ after
-        d_read[:, :, c, 0] = (inverse[:, :, c].mT @ (beta[:, :, c] * d_write)).neg_()
+        d_read[:, :, c, :, 0] = (inverse[:, :, c].mT @ (beta[:, :, c] * d_write)).neg_()
         d_writes.append(d_write)
         d_ends.append(writes[:, :, c] @ after.mT)
         if decay.total is not None:
             d_totals.append((after * states[:, :, c]).sum(-1, keepdim=True))
             after = decay.total[:, :, c] * after
         d_states[n] = after + start[:, :, c].mT @ d_read[:, :, c].flatten(-3, -2)
-    flat, d_right = d_read.flatten(-3, -2), d_read[:, :, :, 0].neg()
-    d_scores = (flat @ writes.mT).unflatten(-2, (2, -1)).tril()
-    d_scores.diagonal(dim1=-2, dim2=-1)[..., 0, :].zero_()
+    flat, d_right = d_read.flatten(-3, -2), d_read[..., 0, :].neg()
+    d_scores = (flat @ writes.mT).unflatten(-2, (-1, 2)).transpose(-3, -2).tril().transpose(-3, -2)
+    d_scores[..., 0, :].diagonal(dim1=-2, dim2=-1).zero_()
     d_kq, d_g = decay.backward(
-        d_start=(flat @ states.mT).unflatten(-2, (2, -1)),
+        d_start=(flat @ states.mT).unflatten(-2, (-1, 2)),
         d_end=torch.stack(d_ends[::-1], dim=2),
         d_total=torch.stack(d_totals[::-1], dim=2) if d_totals else None,
         d_scores=d_scores,
     )
     d_error = torch.stack(d_writes[::-1], dim=2) - kk.tril(-1).mT @ d_right
-    d_k, d_q = d_kq.unbind(-3)
+    d_k, d_q = d_kq.unbind(-2)
     d_beta = (d_error * errors).sum(-1, keepdim=True)
     return [d_q, d_k, d_right, d_beta, *([] if d_g is None else [d_g])]

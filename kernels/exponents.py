@@ -1,9 +1,10 @@
-"""Sums of log decays between the tokens of a chunk, formed by adding alone, and their adjoint.
+"""Decays between the tokens of a chunk, from sums of log decays formed by adding alone, and their adjoint.
 
 Blocks of 1, 2, 4, ... C / 2 rows are paired. Between a token j in the first block of a pair and a token i in
 the second, g_{j+1} + ... + g_i is the sum out of j to the border of the blocks plus the sum from the border
 into i. Every sum has at most the sign of a gate, so no exponent is above 0, a gate of -inf is exact, and no
-pair with j > i is ever formed.
+pair with j > i is ever formed. Where the exponentials of the sums over whole blocks are multiplied instead
+(`levels`), a decay is a product of at most 1 + log2(C) of them.
 """
 
 from collections.abc import Iterator
@@ -30,6 +31,36 @@ class Exponents:
             yield width, second, first
             first += into[..., 1, -1:, :]
             second += into[..., 0, -1:, :]
+
+
+def block_decays(g: Tensor) -> list[Tensor]:
+    """e^(sum over each block) of 1, 2, 4, ... C rows of g [..., C, X]: [..., C / width, X]."""
+    sums = [g]
+    for _ in widths(g.shape[-2]):
+        first, second = sums[-1].unflatten(-2, (-1, 2)).unbind(-2)
+        sums.append(first + second)
+    return [x.exp() for x in sums]
+
+
+def levels(later: Tensor, earlier: Tensor, decays: list[Tensor]) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Of each level its width, the rows of the second blocks and those of the first, as views
+    [..., C / (2 width), width, R, X] and [..., C / (2 width), width, X] that the next level overwrites.
+
+    ``later`` [..., C, R, X] comes decayed by each row's own gate, ``earlier`` [..., C, X] as it is. Each
+    level's rows are decayed from and to the border between the blocks; in the end ``later`` is decayed from
+    the chunk's start and ``earlier`` to its end. ``decays`` are the `block_decays`.
+    """
+    for width, decay in zip(widths(earlier.shape[-2]), decays, strict=False):
+        second, first = later_rows(later, width), pairs(earlier, width)[..., 0, :, :]
+        yield width, second, first
+        of_first, of_second = decay.unflatten(-2, (-1, 2)).unsqueeze(-2).unbind(-3)
+        second *= of_first.unsqueeze(-2)
+        first *= of_second
+
+
+def later_rows(x: Tensor, width: int) -> Tensor:
+    """View of the second blocks of x [..., C, R, X]: [..., C / (2 width), width, R, X]."""
+    return x.unflatten(-3, (-1, 2, width))[..., 1, :, :, :]
 
 
 def adjoint_levels(d_into: Tensor, d_out_of: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:

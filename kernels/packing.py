@@ -71,10 +71,10 @@ class Chunks:
         return rows
 
     def arrange_both(self, x: Tensor, y: Tensor, first: int, last: int) -> Tensor:
-        """The same of x and y, side by side: [B, H, last - first, 2, rows, X]."""
-        rows = x.new_empty(x.shape[0], x.shape[2], last - first, 2, self.rows, x.shape[3])
-        self._fill(rows[:, :, :, 0], x, first, last)
-        self._fill(rows[:, :, :, 1], y, first, last)
+        """The same of x and y, row by row: [B, H, last - first, rows, 2, X]."""
+        rows = x.new_empty(x.shape[0], x.shape[2], last - first, self.rows, 2, x.shape[3])
+        self._fill(rows[..., 0, :], x, first, last)
+        self._fill(rows[..., 1, :], y, first, last)
         return rows
 
     def _fill(self, rows: Tensor, x: Tensor, first: int, last: int) -> None:

@@ -26,17 +26,17 @@ def scan_tokens(
     q, k, v, beta = (x.transpose(1, 2).flatten(0, 1) for x in (q, k, v, beta.unsqueeze(-1)))
     decay = None if g is None else g.transpose(1, 2).flatten(0, 1).exp().unsqueeze(-1)
     state = state.flatten(0, 1)
-    outputs = [v[:, :0]]
+    outputs: list[Tensor] = []
     for t in range(v.shape[1]):
         row = slice(t, t + 1)
         if decay is not None:
             state = decay[:, t] * state
         error = v[:, row] - torch.bmm(k[:, row], state)
         # In place on the product, so that only one more state is allocated.
-        state = (k[:, t].unsqueeze(-1) * (beta[:, row] * error)).add_(state)
+        state = (k[:, row].mT * (beta[:, row] * error)).add_(state)
         outputs.append(torch.bmm(q[:, row], state))
-    o = torch.cat(outputs, dim=1).unflatten(0, (batch, heads)).transpose(1, 2)
-    return o, state.unflatten(0, (batch, heads))
+    o = outputs[0] if len(outputs) == 1 else torch.cat([v[:, :0], *outputs], dim=1)
+    return o.view(batch, heads, *o.shape[1:]).transpose(1, 2), state.view(batch, heads, *state.shape[1:])
 
 
 def scan_sequences(scan: Scan, arguments: Arguments) -> tuple[Tensor, Tensor]:

@@ -3,91 +3,65 @@
 import torch
 from torch import Tensor
 
-from kernels.blocks import crossing_blocks, diagonal_blocks, pairs
-from kernels.exponents import Exponents, adjoint_levels
-
-_TILE = 16
-"""Rows of the matrix products inside which narrower blocks lie: many tiny products cost more than one."""
+from kernels.blocks import crossing_blocks, pairs
+from kernels.exponents import block_decays, later_rows, levels
 
 
 class ChannelDecay:
-    """Keys and queries kq [..., 2, C, K] (keys first) with log decays g [..., C, K], C a power of two.
+    """Keys and queries kq [..., C, 2, K] (keys first) with log decays g [..., C, K], C a power of two.
 
-    ``start`` [..., 2, C, K] is kq decayed from the chunk's start to its own row, whose gate is included;
+    ``start`` [..., C, 2, K] is kq decayed from the chunk's start to its own row, whose gate is included;
     ``k_end`` [..., C, K] the keys decayed from their row to the chunk's end; ``total`` [..., K, 1] the decay
     over the chunk. ``kk`` and ``qk`` [..., C, C] are the scores sum over channels of
-    x_i k_j e^(g_{j+1} + ... + g_i) with x = k and x = q, zero for j > i; no [C, C, K] array exists. All
-    exponents are those of `kernels.exponents`, at most 0. ``adjoint`` keeps what `backward` needs.
+    x_i k_j e^(g_{j+1} + ... + g_i) with x = k and x = q, zero for j > i, where the diagonal of ``kk`` is not
+    formed: a key that is written does not predict itself. No [C, C, K] array exists, and no exponent is
+    above 0 (`kernels.exponents`). ``adjoint`` keeps what `backward` needs.
     """
 
     def __init__(self, kq: Tensor, g: Tensor, adjoint: bool) -> None:
-        self._kq, k = kq, kq[..., 0, :, :]
-        scores = kq.new_zeros(*kq.shape[:-1], kq.shape[-2])
-        scores.diagonal(dim1=-2, dim2=-1).copy_((kq * k.unsqueeze(-3)).sum(-1))
-        exponents = Exponents(g)
+        k, q = kq.unbind(-2)
+        self._kq, self._decays = kq, block_decays(g)
+        scores = kq.new_zeros(*kq.shape[:-1], kq.shape[-3])
+        self.kk, self.qk = scores.unbind(-2)
+        self.qk.diagonal(dim1=-2, dim2=-1).copy_((q * k).sum(-1))
+        self.start, self.k_end = self._decays[0].unsqueeze(-2) * kq, torch.empty_like(g).copy_(k)
         self._levels = []
-        for width, into, out_of in exponents.levels():
-            level = into.exp(), out_of.exp()
-            earlier = self._earlier(width, level[1])
-            for x, of_x in zip(kq.unbind(-3), scores.unbind(-3), strict=True):
-                products = _later(x, width, level[0]) @ earlier.mT
-                crossing_blocks(of_x, width).copy_(diagonal_blocks(products, width).flatten(-4, -3))
+        for width, later, earlier in levels(self.start, self.k_end, self._decays):
+            products = later.flatten(-3, -2) @ earlier.mT
+            _crossing(scores, width).copy_(products.unflatten(-2, (width, 2)))
             if adjoint:
-                self._levels.append((width, *level))
-        self.kk, self.qk = scores.unbind(-3)
-        self._from_start, self._to_end = exponents.into.exp_(), exponents.out_of.exp_()
-        self.start = self._from_start.unsqueeze(-3) * kq
-        self.k_end = self._to_end * k
-        self.total = self._from_start[..., -1, :].unsqueeze(-1)
-
-    def _earlier(self, width: int, out_of: Tensor) -> Tensor:
-        """Keys of all first blocks, decayed to the border to the second ones: [..., tiles, rows, K]."""
-        return _tiled(out_of * pairs(self._kq[..., 0, :, :], width)[..., 0, :, :])
+                self._levels.append((width, later.clone(), earlier.clone()))
+        self.total = self._decays[-1].mT
 
     def backward(
         self, d_start: Tensor, d_end: Tensor, d_total: Tensor, d_scores: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Gradients of kq and g from those of the members, d_scores [..., 2, C, C] lower triangular."""
-        kq, k = self._kq, self._kq[..., 0, :, :]
-        d_kq = self._from_start.unsqueeze(-3) * d_start
-        d_into = (kq * d_kq).sum(-3)
-        d_into[..., -1, :] += (d_total * self.total).squeeze(-1)
-        d_k_end = self._to_end * d_end
-        d_out_of = k * d_k_end
-        diagonal = d_scores.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
-        d_kq += diagonal * k.unsqueeze(-3)
-        d_k = d_kq[..., 0, :, :]
-        d_k += d_k_end
-        d_k += (diagonal * kq).sum(-3)
-        levels = zip(reversed(self._levels), adjoint_levels(d_into, d_out_of), strict=True)
-        for (width, into, out_of), (_, d_second, d_first) in levels:
-            earlier = self._earlier(width, out_of)
-            d_earlier = torch.zeros_like(earlier)
-            for x, d_x, of_x in zip(*(y.unbind(-3) for y in (kq, d_kq, d_scores)), strict=True):
-                later = _later(x, width, into)
-                d_tiles = earlier.new_zeros(*earlier.shape[:-1], earlier.shape[-2])
-                blocks = diagonal_blocks(d_tiles, width)
-                blocks.copy_(crossing_blocks(of_x, width).unflatten(-3, blocks.shape[-4:-2]))
-                d_later = d_tiles @ earlier
-                d_earlier += d_tiles.mT @ later
-                d_second.addcmul_(_untiled(later, width), _untiled(d_later, width))
-                pairs(d_x, width)[..., 1, :, :].addcmul_(into, _untiled(d_later, width))
-            d_first.addcmul_(_untiled(earlier, width), _untiled(d_earlier, width))
-            pairs(d_k, width)[..., 0, :, :].addcmul_(out_of, _untiled(d_earlier, width))
-        return d_kq, d_into
+        """Gradients of kq and g from those of the members, d_scores [..., C, 2, C] lower triangular."""
+        d_start, d_end = d_start.clone(), d_end.clone()
+        # Of the sums over blocks: of all C rows, and down to one row, where they are the gates.
+        d_sums = (d_total * self.total).mT
+        for (width, later, earlier), decay in zip(
+            reversed(self._levels), reversed(self._decays[:-1]), strict=True
+        ):
+            d_later, d_earlier = later_rows(d_start, width), pairs(d_end, width)[..., 0, :, :]
+            of_first, of_second = decay.unflatten(-2, (-1, 2)).unsqueeze(-2).unbind(-3)
+            d_later *= of_first.unsqueeze(-2)
+            d_earlier *= of_second
+            d_first, d_second = (later * d_later).sum((-3, -2)), (earlier * d_earlier).sum(-2)
+            d_sums = torch.stack([d_sums + d_first, d_sums + d_second], dim=-2).flatten(-3, -2)
+            d_products = _crossing(d_scores, width).flatten(-3, -2)
+            d_later += (d_products @ earlier).unflatten(-2, (width, 2))
+            d_earlier += d_products.mT @ later.flatten(-3, -2)
+        k, q = self._kq.unbind(-2)
+        d_kq = self._decays[0].unsqueeze(-2) * d_start
+        d_sums += (self._kq * d_kq).sum(-2)
+        d_k, d_q = d_kq.unbind(-2)
+        d_diagonal = d_scores[..., 1, :].diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+        d_k += d_end + d_diagonal * q
+        d_q += d_diagonal * k
+        return d_kq, d_sums
 
 
-def _later(x: Tensor, width: int, into: Tensor) -> Tensor:
-    """Rows of all second blocks of x [..., C, K], decayed from the border: [..., tiles, rows, K]."""
-    return _tiled(into * pairs(x, width)[..., 1, :, :])
-
-
-def _tiled(x: Tensor) -> Tensor:
-    """[..., blocks, width, K] to [..., tiles, rows, K]."""
-    rows = x.shape[-3] * x.shape[-2]
-    return x.flatten(-3, -2).unflatten(-2, (-1, max(min(_TILE, rows), x.shape[-2])))
-
-
-def _untiled(x: Tensor, width: int) -> Tensor:
-    """[..., tiles, rows, K] to [..., blocks, width, K]."""
-    return x.flatten(-3, -2).unflatten(-2, (-1, width))
+def _crossing(scores: Tensor, width: int) -> Tensor:
+    """View of [..., C, 2, C]: where rows of second blocks meet columns of first, [..., width, 2, width]."""
+    return crossing_blocks(scores.transpose(-3, -2), width).movedim(-4, -2)

@@ -1,5 +1,6 @@
 """Wrong kernels: each is refuted with its reason, and not flagged on an input that hides its fault."""
 
+import dataclasses
 import importlib
 import subprocess
 import sys
@@ -47,6 +48,11 @@ class Broken:
 
 def of(tokens: int, **options: Any) -> Hiding:
     return lambda convention, dtype: probe(convention, dtype, tokens, **options)
+
+
+def unpacked(kernel: "Broken") -> Convention:
+    """Our convention, without packed sequences, which these kernels do not take."""
+    return dataclasses.replace(Convention.load("ours", kernel.mechanism, kernel.target), cu_seqlens="")
 
 
 def unit_scale(convention: Convention, dtype: str) -> Case:
@@ -162,7 +168,9 @@ IDS = [f"{kernel.file}-{kernel.function}" for kernel in KERNELS]
 def test_a_wrong_kernel_is_refuted_with_its_reason(
     kernel: Broken, certified: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    result = certified(kernel.target, kernel.mechanism, dtype=kernel.dtype, classes=kernel.classes)
+    result = certified(
+        kernel.target, kernel.mechanism, unpacked(kernel), dtype=kernel.dtype, classes=kernel.classes
+    )
     assert result["verdict"] == "refuted"
     assert [finding["reason"] for finding in result["findings"]] == [*kernel.also, kernel.reason]
     assert all(finding["evidence"] for finding in result["findings"])
@@ -179,7 +187,7 @@ def test_a_wrong_kernel_passes_where_its_fault_hides(
 ) -> None:
     monkeypatch.syspath_prepend(BROKEN)
     function = getattr(importlib.import_module(kernel.file), kernel.function)
-    convention = Convention.load("ours", kernel.mechanism, kernel.target)
+    convention = unpacked(kernel)
     case = kernel.hides(convention, kernel.dtype)
     judgement = judge(case, called(function, case), Bench(convention, 1, cache).yardstick(case))
     assert judgement.output is not None
@@ -209,7 +217,9 @@ def test_the_script_shows_the_failure_without_this_tool(
     file: str, function: str, shown: str, certified: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     kernel = next(k for k in KERNELS if (k.file, k.function) == (file, function))
-    result = certified(kernel.target, kernel.mechanism, dtype=kernel.dtype, classes=kernel.classes)
+    result = certified(
+        kernel.target, kernel.mechanism, unpacked(kernel), dtype=kernel.dtype, classes=kernel.classes
+    )
     command = [sys.executable, "-P", result["reproducer"]["script"]]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     line = next(line for line in run.stdout.splitlines() if line.startswith(shown))

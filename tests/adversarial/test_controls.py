@@ -93,14 +93,21 @@ GRADIENTS = (
     ("transformers.models.qwen3_next.modeling_qwen3_next:torch_chunk_gated_delta_rule.__wrapped__", "gdn"),
     ("fla.ops.gated_delta_rule.naive:naive_recurrent_gated_delta_rule", "gdn"),
     ("fla.ops.delta_rule.naive:delta_rule_chunkwise", "delta"),
+    (
+        "transformers.models.kimi_linear.modeling_kimi_linear:chunk_kimi_delta_attention.__wrapped__",
+        "kda",
+    ),
 )
 
 
 @pytest.mark.peers
 @pytest.mark.parametrize(("target", "mechanism"), GRADIENTS)
 def test_gradients_of_peers(target: str, mechanism: str, certified: Callable[..., dict[str, Any]]) -> None:
-    names = [name for name in ("random", "gate-strong", "gate-reset") if name in hard(mechanism)]
-    check(certified(target, mechanism, target.split(".")[0], classes=names, gradients=True))
+    convention = target.split(".")[0]
+    stateful = Convention.load(convention, mechanism, target).takes_initial_state
+    wanted = {"random", "gate-strong", "gate-reset"} | ({"predicted-value"} if stateful else set())
+    names = [name for name in hard(mechanism) if name in wanted]
+    check(certified(target, mechanism, convention, classes=names, gradients=True))
 
 
 @pytest.mark.peers

@@ -7,6 +7,7 @@ import numpy as np
 
 from verify.audit.case import Case
 from verify.audit.convention import Convention
+from verify.audit.gradient.factored import with_factors
 from verify.audit.gradient.functional import Cotangent, cotangent
 from verify.audit.gradient.judge import GradientYardstick, gradient_tolerances
 from verify.audit.gradient.reference import float64_gradients
@@ -16,6 +17,7 @@ from verify.audit.judge import Yardstick
 from verify.audit.reference.results import exact_reference, float64_reference
 from verify.audit.tolerance.bounds import FALSE_ALARM, tolerance
 from verify.audit.tolerance.prediction import RUNS, Algorithm, predict, predict_gradients
+from verify.audit.tolerance.rigorous import derived, worst_case
 from verify.numbers.formats import format_named
 
 
@@ -61,6 +63,7 @@ class Bench:
             output_deviation=prediction.output,
             state_deviation=prediction.state,
             output_bound=reference.output_error,
+            worst_case=worst_case(seen, reference, algorithm) if derived(seen.kind, algorithm) else None,
         )
 
     def functional(self, case: Case) -> Cotangent:
@@ -78,6 +81,7 @@ class Bench:
             seen, functional, gradients, algorithm, runs=self.runs, cache=self.cache
         )
         prediction = with_running_sums(seen, gradients, prediction, algorithm)
+        prediction = with_factors(seen, gradients, prediction, algorithm)
         allowed = gradient_tolerances(
             seen,
             functional,

@@ -1,8 +1,7 @@
 """Certifies a kernel: runs it on hard inputs, holds it to derived tolerances, says what is wrong."""
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,19 @@ from verify.audit import invariances, properties
 from verify.audit.bench import Bench
 from verify.audit.case import Case
 from verify.audit.convention import Convention
-from verify.audit.diagnosis.reasons import describe, diagnose, merged, problems
+from verify.audit.diagnosis.reasons import diagnose, merged, problems
+from verify.audit.document import Gathered, document
 from verify.audit.failure.reproduce import Reproducer
 from verify.audit.failure.shrink import shrink, shrink_gradients
-from verify.audit.gradient.judge import GradientJudgement
 from verify.audit.gradient.reasons import explain_gradients
 from verify.audit.inputs.cells import cells, gradient_cells
-from verify.audit.inputs.classes import REAL_CLASSES
-from verify.audit.judge import Judgement, header, judge, number
+from verify.audit.judge import Judgement, header, judge
 from verify.audit.laboratory import Finding, Laboratory
 from verify.audit.properties import Property
-from verify.audit.samples import samples
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target
-from verify.audit.tolerance.prediction import Algorithm
-from verify.model import certificate, environment
 from verify.model.errors import AttnproofError, RequestError
-from verify.model.verdict import Verdict, weakest
+from verify.model.verdict import Verdict
 
 Progress = Callable[[int, int, str], None]
 """Called with steps done, steps in all and what comes next."""
@@ -34,29 +29,6 @@ Progress = Callable[[int, int, str], None]
 _MOST_TIMEOUTS = 3
 _KEPT = (AttnproofError, ArithmeticError, MemoryError, ValueError)
 """Errors of one step that leave the results of the others standing."""
-_ABOUT = {kind.name: kind.why for kind in REAL_CLASSES} | {
-    "integer": "every correct kernel is exact: layout, mask, order and index faults have nowhere to hide",
-    "integer-reset": "exact, with decays to 0 inside a chunk",
-}
-_ASSUMPTIONS = [
-    "rounding errors are independent and have mean 0, as in the stochastic-rounding model of this form",
-    "the errors of a row are jointly Gaussian",
-    "every operation rounds to the stated compute dtype or better (no TF32, no truncating accumulators)",
-]
-
-
-@dataclass
-class _Run:
-    """What a certification has gathered so far; kept whatever happens next."""
-
-    judgements: list[Judgement] = field(default_factory=list)
-    gradients: list[GradientJudgement] = field(default_factory=list)
-    lost_gradients: list[dict[str, Any]] = field(default_factory=list)
-    lost: list[dict[str, Any]] = field(default_factory=list)
-    properties: list[Property] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    shrunk: Judgement | None = None
-    reproducer: Reproducer | None = None
 
 
 def certify(
@@ -109,7 +81,7 @@ def certify(
     comparisons = len(cases) + len(differentiated) + properties.SPLIT_COMPARISONS + invariances.COMPARISONS
     bench = Bench(convention, comparisons, cache)
     parsed = Target.parse(target)
-    run = _Run()
+    run = Gathered()
     with Subject(parsed, convention, python, time_limit_s, memory_limit_gib) as subject:
         lab = Laboratory(subject, bench, dtype)
         steps = _Steps(len(cases) + len(differentiated) + 3, progress)
@@ -121,7 +93,7 @@ def certify(
         identity = subject.identity
     if run.reproducer is not None and folder is not None:
         run.reproducer.write(folder, parsed, convention)
-    return _certificate(identity, convention, bench, run, dtype=dtype, budget=budget, seed=seed)
+    return document(identity, convention, bench, run, dtype=dtype, budget=budget, seed=seed)
 
 
 @dataclass
@@ -148,7 +120,7 @@ def _chosen(cases: list[Case], classes: Iterable[str] | None) -> list[Case]:
     return cases
 
 
-def _run_cells(lab: Laboratory, cases: Sequence[Case], run: _Run, steps: _Steps) -> None:
+def _run_cells(lab: Laboratory, cases: Sequence[Case], run: Gathered, steps: _Steps) -> None:
     """Judge every case. One that cannot be judged is recorded and the others go on."""
     timeouts = 0
     for case in cases:
@@ -167,7 +139,7 @@ def _run_cells(lab: Laboratory, cases: Sequence[Case], run: _Run, steps: _Steps)
         run.judgements.append(judge(case, outcome, yardstick))
 
 
-def _run_gradients(lab: Laboratory, cases: Sequence[Case], run: _Run, steps: _Steps) -> None:
+def _run_gradients(lab: Laboratory, cases: Sequence[Case], run: Gathered, steps: _Steps) -> None:
     """Judge the gradients of every case."""
     for case in cases:
         steps.next(f"gradients of {case.name}, T = {case.shape.T}")
@@ -180,7 +152,7 @@ def _run_gradients(lab: Laboratory, cases: Sequence[Case], run: _Run, steps: _St
 
 def _lost(case: Case, why: str) -> dict[str, Any]:
     """The entry of a cell about which nothing can be said."""
-    return _unjudged(case, why, reference=None, output=None, state=None)
+    return _unjudged(case, why, reference=None, output=None, state=None, worst_case=None)
 
 
 def _unjudged(case: Case, why: str, **parts: Any) -> dict[str, Any]:
@@ -189,7 +161,7 @@ def _unjudged(case: Case, why: str, **parts: Any) -> dict[str, Any]:
     return {**header(case), "verdict": verdict, **parts, "problem": problem, "seconds": 0.0}
 
 
-def _check_properties(lab: Laboratory, run: _Run, steps: _Steps) -> None:
+def _check_properties(lab: Laboratory, run: Gathered, steps: _Steps) -> None:
     steps.next("properties")
     exact = any(j.yardstick.kind == "exact" for j in run.judgements)
     floats = any(j.yardstick.kind != "exact" for j in run.judgements)
@@ -215,7 +187,18 @@ def _check_properties(lab: Laboratory, run: _Run, steps: _Steps) -> None:
             run.properties.append(Property(name, "", Verdict.UNDECIDED, why))
 
 
-def _explain(lab: Laboratory, run: _Run, steps: _Steps) -> None:
+def _beyond_worst_case(judged: Sequence[Judgement]) -> Finding:
+    """The reason when nothing more is known than that the errors are no rounding errors."""
+    ratios = [x for j in judged for x in (j.worst_case_ratios or {}).values() if x is not None]
+    classes = ", ".join(dict.fromkeys(j.case.name for j in judged))
+    return Finding(
+        "more than any rounding",
+        "the error exceeds the bound that is proved for every order of operations of this form",
+        f"{max(ratios):.3g} times the bound of claim kernel.error-contract, in {classes}",
+    )
+
+
+def _explain(lab: Laboratory, run: Gathered, steps: _Steps) -> None:
     """Reasons and a small failing input, when anything failed."""
     broken = [p for p in run.properties if p.verdict is Verdict.REFUTED]
     judged = [*run.judgements, *(j for p in broken for j in p.failing)]
@@ -234,6 +217,9 @@ def _explain(lab: Laboratory, run: _Run, steps: _Steps) -> None:
         run.findings.append(
             Finding("unexplained", f"the search for a reason failed: {error}", type(error).__name__)
         )
+    beyond = [j for j in judged if j.beyond_worst_case and not j.nonfinite]
+    if beyond and all(finding.reason == "unexplained" for finding in run.findings):
+        run.findings = [_beyond_worst_case(beyond)]
     if not run.findings:
         run.findings = [Finding(f"{p.name} violated", p.statement, p.detail) for p in broken]
     if failing:
@@ -248,121 +234,3 @@ def _explain(lab: Laboratory, run: _Run, steps: _Steps) -> None:
         pair = next((p for p in broken if p.pair is not None), None)
         if pair is not None and pair.pair is not None:
             run.reproducer = Reproducer(pair.pair[0], pair.detail, other=pair.pair[1], cut=pair.cut)
-
-
-def _certificate(
-    identity: dict[str, Any],
-    convention: Convention,
-    bench: Bench,
-    run: _Run,
-    *,
-    dtype: str,
-    budget: str,
-    seed: int,
-) -> dict[str, Any]:
-    entries = [j.cell() for j in run.judgements] + run.lost
-    gradients = [j.entry() for j in run.gradients] + run.lost_gradients
-    verdict = weakest(
-        [Verdict(entry["verdict"]) for entry in (*entries, *gradients)]
-        + [p.verdict for p in run.properties if p.verdict is not None]
-    )
-    return {
-        "format": certificate.KERNEL_FORMAT,
-        "version": certificate.VERSION,
-        "target": _target(identity),
-        "mechanism": convention.mechanism,
-        "convention": _plain(convention),
-        "dtype": dtype,
-        "budget": budget,
-        "seed": seed,
-        "verdict": str(verdict),
-        "summary": _summary(verdict, run, entries, gradients),
-        "model": _model(convention, bench, run, dtype),
-        "classes": _classes(entries),
-        "cells": entries,
-        "gradients": gradients,
-        "properties": [p.entry() for p in run.properties],
-        "findings": [dataclasses.asdict(finding) for finding in run.findings],
-        "samples": samples([*([run.shrunk] if run.shrunk else []), *run.judgements], convention),
-        "reproducer": None if run.reproducer is None else run.reproducer.entry(),
-        "environment": environment.describe(seed),
-    }
-
-
-def _target(identity: dict[str, Any]) -> dict[str, Any]:
-    """Which code was certified, in the certificate's words."""
-    renamed = {"source_file": "file", "source_sha256": "sha256"}
-    entry = {renamed.get(name, name): value for name, value in identity.items()}
-    return {**entry, "resolved": f"{entry.pop('module')}:{entry.pop('qualname')}"}
-
-
-def _plain(convention: Convention) -> dict[str, Any]:
-    """The convention as JSON data."""
-    fields = dataclasses.asdict(convention)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
-
-
-def _model(convention: Convention, bench: Bench, run: _Run, dtype: str) -> dict[str, Any]:
-    """What the tolerances rest on."""
-    algorithm = Algorithm.of(convention, dtype)
-    measures = [m for j in run.judgements for m in (j.output, j.state) if m is not None]
-    measures += [m for j in run.gradients for m in j.measures.values()]
-    compared = sum(m.difference.size for m in measures)
-    form = algorithm.form if algorithm.chunk_size is None else f"{algorithm.form}({algorithm.chunk_size})"
-    return {
-        "forms": [form],
-        "compute_dtype": algorithm.compute_dtype,
-        "output_dtype": algorithm.output_dtype,
-        "state_dtype": algorithm.state_dtype,
-        "runs": bench.runs,
-        "false_alarm": bench.false_alarm,
-        "compared_numbers": compared,
-        "assumptions": _ASSUMPTIONS,
-    }
-
-
-def _classes(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row per input class, from its cells."""
-    names = list(dict.fromkeys(entry["class"] for entry in entries))
-    return [_class(name, [entry for entry in entries if entry["class"] == name]) for name in names]
-
-
-def _class(name: str, entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    figures = [entry[part] for entry in entries for part in ("output", "state") if entry[part] is not None]
-
-    def worst(key: str) -> float | str | None:
-        return number(max(float(f[key]) for f in figures)) if figures else None
-
-    return {
-        "name": name,
-        "about": _ABOUT[name],
-        "cells": len(entries),
-        "verdict": str(weakest(Verdict(entry["verdict"]) for entry in entries)),
-        "worst_ratio": worst("worst_ratio"),
-        "worst_over_deviation": worst("worst_over_deviation"),
-        "max_abs_error": worst("max_abs_error"),
-        "rms_ratio": worst("rms_ratio"),
-    }
-
-
-def _summary(
-    verdict: Verdict, run: _Run, entries: Sequence[dict[str, Any]], gradients: Sequence[dict[str, Any]]
-) -> str:
-    """One sentence for the reader."""
-    every = [*entries, *gradients]
-    if verdict is Verdict.REFUTED:
-        failed = sum(entry["verdict"] == str(Verdict.REFUTED) for entry in every)
-        reasons = "; ".join(finding.reason for finding in run.findings) or "a property is violated"
-        smallest = f", smallest failing input: {describe(run.shrunk)}" if run.shrunk is not None else ""
-        return f"Refuted: {reasons} ({failed} of {len(every)} inputs fail{smallest})."
-    if verdict is Verdict.UNDECIDED:
-        said = [entry["problem"]["message"] for entry in (*run.lost, *run.lost_gradients)]
-        said += [p.detail for p in run.properties if p.verdict is Verdict.UNDECIDED]
-        return f"Undecided: {said[0] if said else 'nothing could be compared'}."
-    ratios = [c["worst_ratio"] for c in _classes(entries) if c["worst_ratio"] is not None]
-    ratios += [figures["worst_ratio"] for entry in gradients for figures in entry["inputs"].values()]
-    also = f", on the gradients of {len(gradients)}" if gradients else ""
-    return (
-        f"Held on all {len(entries)} inputs tried{also} and in every property checked; the largest error is "
-        f"{max(map(float, ratios), default=0.0):.2g} of the derived tolerance."
-    )

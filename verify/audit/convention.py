@@ -1,35 +1,17 @@
 """How a kernel wants to be called: argument names, gate space, layouts, dtypes, sizes it accepts."""
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from verify.audit.case import Array, Case
-from verify.audit.mechanism import FORMS, MECHANISMS, Mechanism, named
-from verify.model.errors import RequestError, unknown_name
+from verify.audit.convention_file import INPUTS, checked, read
+from verify.audit.mechanism import Mechanism, named
+from verify.model.errors import RequestError
 
-_OUR_FIELDS = ("q", "k", "v", "g", "beta", "scale", "initial_state")
-_DTYPE_RULES = ("input", "float32", "float64", "at-least-float32")
-_CHOICES = {
-    "mechanism": tuple(MECHANISMS),
-    "gate_space": ("ln", "log2", "linear"),
-    "scale": ("argument", "fixed"),
-    "token_layout": ("BTHD", "BHTD"),
-    "state_layout": ("KV", "VK"),
-    "form": FORMS,
-    "gate_sums": ("running", "segment"),
-    "compute_dtype": _DTYPE_RULES,
-    "output_dtype": _DTYPE_RULES,
-    "state_dtype": _DTYPE_RULES,
-    "gradients": ("none", "output", "output-and-state"),
-    "returns": ("output-and-state", "output", "output-first"),
-}
 # exp of this underflows to zero in every format; stands for the logarithm of a decay handed over as 0.
 _LN_OF_ZERO = -1e5
 
@@ -55,6 +37,8 @@ class Convention:
         chunk_size: tokens per chunk, or keys per tile; None for a recurrent function.
         gate_sums: how a chunked function forms the exponent between two tokens: ``"running"``, the
             difference of two running sums over the chunk, or ``"segment"``, the sum of the gates between.
+        corrections: how a chunked function that erases finds what it writes: ``"factored"``, U - W S from
+            stored factors, or ``"solved"``, by one solve for the difference.
         compute_dtype: dtype the algorithm accumulates in (a rule, see :meth:`resolve`).
         output_dtype: dtype the output must come back in (a rule).
         state_dtype: dtype the final state must come back in (a rule).
@@ -69,7 +53,7 @@ class Convention:
     name: str
     mechanism: str
     summary: str = ""
-    arguments: Mapping[str, str] = field(default_factory=lambda: {name: name for name in _OUR_FIELDS})
+    arguments: Mapping[str, str] = field(default_factory=lambda: {name: name for name in INPUTS})
     positional: tuple[str, ...] = ()
     gate_space: str = "ln"
     scale: str = "argument"
@@ -80,6 +64,7 @@ class Convention:
     form: str = "recurrent"
     chunk_size: int | None = None
     gate_sums: str = "running"
+    corrections: str = "factored"
     compute_dtype: str = "float32"
     output_dtype: str = "input"
     state_dtype: str = "float32"
@@ -95,7 +80,7 @@ class Convention:
         """The preset ``name``, or the TOML file ``name``, for one function.
 
         Args:
-            name: a preset (see :func:`presets`) or the path of a ``.toml`` file of the same form.
+            name: a preset (see `convention_file.presets`) or the path of a ``.toml`` file of the same form.
             mechanism: one of ``verify.audit.mechanism.MECHANISMS``.
             target: function name or whole target text; selects the entry under ``[functions]``.
 
@@ -104,13 +89,14 @@ class Convention:
                 is of the other mechanism.
         """
         named(mechanism)
-        table = _read(name)
+        table = read(name)
         functions = table.pop("functions", {})
         if not isinstance(functions, dict):
             raise RequestError(f"convention {name}: functions must be tables, one per function name")
-        fields = _check(table, name)
+        known = [f.name for f in dataclasses.fields(cls) if f.name != "name"]
+        fields = checked(table, known, name)
         for function, entry in functions.items():
-            overrides = _check(entry, f"{name}, function {function}")
+            overrides = checked(entry, known, f"{name}, function {function}")
             if target is not None and function == _function_name(target):
                 fields.update(overrides)
                 if overrides.get("form") == "recurrent":
@@ -244,73 +230,5 @@ class Convention:
         return np.asarray(theirs.astype(dtype), dtype=np.float64)
 
 
-def presets() -> list[str]:
-    """Names of the conventions that come with the tool."""
-    files = resources.files("verify.audit").joinpath("conventions").iterdir()
-    return sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml"))
-
-
 def _function_name(target: str) -> str:
     return target.rpartition(":")[2].split(".")[0]
-
-
-def _read(name: str) -> dict[str, Any]:
-    if name in presets():
-        text = resources.files("verify.audit").joinpath("conventions", f"{name}.toml").read_text("utf-8")
-    elif name.endswith(".toml"):
-        try:
-            text = Path(name).expanduser().read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RequestError(f"convention file {name!r} cannot be read: {error}") from error
-    else:
-        raise unknown_name("convention", name, [*presets(), "the path of a .toml file"])
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RequestError(f"convention file {name!r} is not TOML: {error}") from error
-
-
-def _check(table: object, where: str) -> dict[str, Any]:
-    """The table's entries as constructor arguments, each checked for name, type and value."""
-    if not isinstance(table, dict):
-        raise RequestError(f"convention {where}: expected a table, got {table!r}")
-    known = {f.name: f for f in dataclasses.fields(Convention) if f.name != "name"}
-    checked: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in known:
-            problem = unknown_name("field", key, known)
-            raise RequestError(f"convention {where}: {problem}")
-        if key in _CHOICES and value not in _CHOICES[key]:
-            raise RequestError(
-                f"convention {where}: {key} is {value!r}, must be one of {', '.join(_CHOICES[key])}"
-            )
-        checked[key] = _typed(key, value, where)
-    return checked
-
-
-def _typed(key: str, value: Any, where: str) -> Any:
-    """``value`` checked against the type of field ``key``."""
-    if key == "arguments":
-        valid = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
-        unknown = sorted(set(value) - set(_OUR_FIELDS)) if valid else []
-    elif key == "positional":
-        valid = isinstance(value, list) and all(isinstance(v, str) for v in value)
-        unknown = sorted(set(value) - set(_OUR_FIELDS)) if valid else []
-        value = tuple(value) if valid else value
-    elif key == "extra":
-        valid = isinstance(value, dict) and all(
-            isinstance(v, bool | int | float | str) for v in value.values()
-        )
-        unknown = []
-    elif key in ("length_multiple", "chunk_size"):
-        valid, unknown = isinstance(value, int) and not isinstance(value, bool) and value >= 1, []
-    else:
-        valid, unknown = (
-            isinstance(value, str if key in _CHOICES or key in ("summary", "cu_seqlens") else bool),
-            [],
-        )
-    if unknown:
-        raise unknown_name(f"field of {key} in convention {where}", unknown[0], _OUR_FIELDS)
-    if not valid:
-        raise RequestError(f"convention {where}: {key} has a wrong value {value!r}")
-    return value

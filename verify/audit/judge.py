@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from verify.audit.case import Array, Case, Outcome, Problem
+from verify.audit.tolerance.rigorous import WorstCase
 from verify.model.verdict import Verdict
 
 
@@ -22,6 +23,7 @@ class Yardstick:
         output_deviation: predicted standard deviation of that 2-norm, ``[B, T, HV]``.
         state_deviation: likewise for the state, ``[B, HV]``.
         output_bound: rigorous bound on the 2-norm over V of ``output``'s own error, part of the tolerance.
+        worst_case: what no rounding of a correct kernel can exceed, where that is proved for its form.
     """
 
     kind: str
@@ -32,6 +34,7 @@ class Yardstick:
     output_deviation: Array
     state_deviation: Array
     output_bound: Array
+    worst_case: WorstCase | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +113,7 @@ class Judgement:
     @property
     def verdict(self) -> Verdict:
         measures = [m for m in (self.output, self.state) if m is not None]
-        if self.problem is not None or any(m.failed for m in measures):
+        if self.problem is not None or any(m.failed for m in measures) or self.beyond_worst_case:
             return Verdict.REFUTED
         return Verdict.SAMPLED if measures else Verdict.UNDECIDED
 
@@ -118,15 +121,35 @@ class Judgement:
     def nonfinite(self) -> int:
         return sum(m.nonfinite for m in (self.output, self.state) if m is not None)
 
+    @property
+    def worst_case_ratios(self) -> dict[str, float | None] | None:
+        """Largest error of the output and of the state over the proved bound; None where there is none."""
+        bound = self.yardstick.worst_case
+        if bound is None:
+            return None
+        pairs = {"output": (self.output, bound.output), "state": (self.state, bound.state)}
+        return {
+            part: None if m is None else float(_over(m.error, limit).max(initial=0.0))
+            for part, (m, limit) in pairs.items()
+        }
+
+    @property
+    def beyond_worst_case(self) -> bool:
+        """Whether no rounding at all explains the errors."""
+        return any(x is not None and not x <= 1 for x in (self.worst_case_ratios or {}).values())
+
     def cell(self) -> dict[str, Any]:
         """The certificate's entry for this cell."""
-        problem = self.problem
+        problem, ratios = self.problem, self.worst_case_ratios
         return {
             **header(self.case),
             "verdict": str(self.verdict),
             "reference": self.yardstick.kind,
             "output": None if self.output is None else self.output.figures(per_token=True),
             "state": None if self.state is None else self.state.figures(per_token=False),
+            "worst_case": None
+            if ratios is None
+            else {part: None if ratio is None else number(ratio) for part, ratio in ratios.items()},
             "problem": None if problem is None else {"kind": problem.kind, "message": problem.message},
             "seconds": number(self.outcome.seconds),
         }

@@ -35,6 +35,7 @@ def recheck(data: dict[str, Any]) -> list[str]:
     faults += [
         fault for i, cell in enumerate(data.get("gradients", [])) for fault in _gradient_faults(i, cell)
     ]
+    faults += _worst_case_faults(data)
     faults += _class_faults(data["classes"], data["cells"])
     faults += _verdict_faults(data)
     faults += [fault for i, sample in enumerate(data["samples"]) for fault in sample_faults(i, sample)]
@@ -60,6 +61,7 @@ def _cell_faults(index: int, cell: dict[str, Any]) -> Iterable[str]:
     broken = (cell["problem"] is not None and not unjudged) or any(
         not float(m["worst_ratio"]) <= 1 or m["nonfinite"] for m in measures
     )
+    broken = broken or any(not ratio <= 1 for ratio in _worst_case(cell))
     expected = (
         Verdict.REFUTED if broken else Verdict.SAMPLED if measures and not unjudged else Verdict.UNDECIDED
     )
@@ -87,6 +89,27 @@ def _gradient_faults(index: int, cell: dict[str, Any]) -> Iterable[str]:
     if cell["verdict"] != expected:
         where = f"gradients.{index} ({cell['class']})"
         yield f"{where}: the verdict is {cell['verdict']}, its figures say {expected}"
+
+
+def _worst_case(cell: dict[str, Any]) -> list[float]:
+    """A cell's errors over the proved bound."""
+    return [float(ratio) for ratio in (cell.get("worst_case") or {}).values() if ratio is not None]
+
+
+def _worst_case_faults(data: dict[str, Any]) -> Iterable[str]:
+    """What is said of the proved bound against the cells."""
+    stated = data.get("worst_case")
+    ratios = [ratio for cell in data["cells"] for ratio in _worst_case(cell)]
+    if stated is None or not stated["derived"]:
+        if ratios:
+            yield "worst_case: a bound is said not to be derived, but cells are held to one"
+        return
+    worst = max(ratios, key=lambda ratio: (ratio != ratio, ratio), default=None)
+    said = None if stated["worst_ratio"] is None else float(stated["worst_ratio"])
+    if str(worst) != str(said):
+        yield f"worst_case: worst_ratio is {said}, the cells say {worst}"
+    if stated["met"] != (None if worst is None else worst <= 1):
+        yield f"worst_case: met is {stated['met']} at a largest ratio of {worst}"
 
 
 def _ratio(error: Any, tolerance: Any) -> float:

@@ -97,7 +97,8 @@ def _text(data: dict[str, Any], folder: Path) -> str:
         lines.append(f"  this name dispatches to {data['target']['dispatches_to']}")
     for item in data["classes"]:
         lines.append(f"  {item['verdict']:<9} {item['name']:<22} {item['cells']:>3} inputs  {_ratio(item)}")
-    lines += _gradient_lines(data["gradients"])
+    lines += _worst_case_lines(data.get("worst_case"))
+    lines += _gradient_lines(data.get("gradients", []))
     for item in data["properties"]:
         lines.append(f"  {item['verdict'] or 'not asked':<9} {item['name']}: {item['detail']}")
     for item in data["findings"]:
@@ -107,16 +108,28 @@ def _text(data: dict[str, Any], folder: Path) -> str:
     return "\n".join([*lines, f"  certificate: {folder / 'certificate.json'}"])
 
 
+def _worst_case_lines(entry: dict[str, Any] | None) -> list[str]:
+    """The errors beside the proved bound, in one line."""
+    if entry is None:
+        return []
+    if not entry["derived"]:
+        return [f"  rigorous: {entry['about']}"]
+    if entry["worst_ratio"] is None:
+        return ["  rigorous: nothing to measure"]
+    word = "met" if entry["met"] else "exceeded"
+    return [f"  rigorous: worst-case bound {word}, worst error / bound {float(entry['worst_ratio']):.3g}"]
+
+
 def _gradient_lines(cells: list[dict[str, Any]]) -> list[str]:
-    """One line per class: its verdict and the input with the largest error."""
+    """One line per class: its verdict and the largest error over tolerance of every input's gradient."""
+    from verify.report.gradients import rows
+
     lines = []
-    for cell in cells:
-        ratios = {field: float(figures["worst_ratio"]) for field, figures in cell["inputs"].items()}
-        worst = max(ratios, key=lambda field: ratios[field], default=None)
-        said = cell["problem"]["message"] if worst is None and cell["problem"] else "nothing to measure"
-        if worst is not None:
-            said = f"worst error / tolerance {ratios[worst]:.3g} (gradient of {worst})"
-        lines.append(f"  {cell['verdict']:<9} {cell['class']:<22} gradients  {said}")
+    for row in rows(cells):
+        said = ", ".join(f"{field} {float(ratio):.2g}" for field, ratio in row.ratios.items())
+        said = f"worst error / tolerance {said}" if said else "nothing to measure"
+        said += f"; {row.problem}" if row.problem else ""
+        lines.append(f"  {row.verdict:<9} gradients, {row.name:<22} {row.cells:>3} inputs  {said}")
     return lines
 
 

@@ -118,7 +118,11 @@ def write(path: Path, data: dict[str, Any]) -> None:
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         json.dump(seal(data), file, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
         file.write("\n")
-    os.replace(file.name, path)
+    try:
+        os.replace(file.name, path)
+    except OSError:
+        os.unlink(file.name)
+        raise
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from verify.report import (
     claim_plots,
     counterexample,
     evidence,
+    gradients,
     kernel_plots,
     numbers,
     overview,
@@ -172,6 +173,7 @@ class _Site:
 
     def _kernel(self, kernel: Kernel) -> None:
         files = kernel.reproducer()
+        gradient_rows = gradients.rows(kernel.data.get("gradients", []))
         script = (kernel.data["reproducer"] or {}).get("script")
         self._page(
             f"certify/{kernel.slug}/index.html",
@@ -179,6 +181,8 @@ class _Site:
             _placed(kernel.slug, kernel_plots.figures(kernel.data)),
             kernel=kernel,
             certificate=kernel.data,
+            gradients=gradient_rows,
+            gradient_fields=gradients.fields(gradient_rows),
             files=sorted(files),
             script=files[script].decode("utf-8", "replace") if script in files else None,
         )

@@ -18,7 +18,7 @@ def folded_gdn(q, k, v, g, beta, *, scale, initial_state=None, output_final_stat
 
 
 def padded_kda(q, k, v, g, beta, *, scale, initial_state=None, output_final_state=False):
-    """Padded to a multiple of 64 with zeros, gates too, which leave the state as it is (N4, transformers#46873)."""
+    """Padded to a multiple of 64 with zeros, gates too: the state stays (N4, transformers#46873)."""
     q, k, v, g = (torch.nn.functional.pad(x, (0, 0, 0, 0, 0, -x.shape[1] % 64)) for x in (q, k, v, g))
     tokens = beta.shape[1]
     beta = torch.nn.functional.pad(beta, (0, 0, 0, -tokens % 64))

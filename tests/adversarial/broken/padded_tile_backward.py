@@ -8,7 +8,7 @@ import functools
 import torch
 from attention_backward import attention, causal_logits
 
-TILE = 32
+TILE = 128
 
 
 def padded(q, k, scale):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from verify.audit.case import Case
-from verify.audit.convention import Convention, presets
+from verify.audit.convention import Convention
+from verify.audit.convention_file import presets
 from verify.audit.mechanism import FORMS
 from verify.model.errors import RequestError
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from differentiable import factored_delta
 from dual import Dual, Duals
 
 from verify.audit.bench import Bench
@@ -239,6 +240,30 @@ def test_running_sums_widen_the_tolerance_of_gates_only():
     # Strong gates have small gradients, so that what cancels is large beside them.
     assert (running.tolerances["g"] / segment.tolerances["g"]).min() > 10
     assert running.tolerances["v"] == pytest.approx(segment.tolerances["v"], rel=0.5)
+
+
+def test_stored_factors_widen_the_tolerance_of_beta_where_they_cancel():
+    """Values that the state predicts but for a hundredth: what is left has the errors of what cancelled."""
+    loaded = dataclasses.replace(Convention.load("ours", "delta", "chunked_delta"), chunk_size=16)
+    shape = Shape(B=1, T=32, H=1, HV=1, K=8, V=8)
+    case = drawn("predicted-value", "delta", shape)
+    worst = {}
+    for corrections in ("solved", "factored"):
+        bench = Bench(dataclasses.replace(loaded, corrections=corrections), 1)
+        yardstick = bench.gradient_yardstick(case)
+        arrays = {name: torch.from_numpy(x).float().requires_grad_() for name, x in case.arrays().items()}
+        output, state = factored_delta(**arrays, scale=case.scale, chunk_size=16)
+        weights = (torch.from_numpy(x).float() for x in vars(yardstick.functional).values())
+        found = torch.autograd.grad((output, state), list(arrays.values()), tuple(weights))
+        gradients = {name: x.double().numpy() for name, x in zip(arrays, found, strict=True)}
+        judged = judge_gradients(case, Outcome(None, None, "", "", None, 0.0, gradients), yardstick)
+        assert judged.verdict == "sampled", judged.entry()
+        worst[corrections] = {
+            f: float(m.figures(False)["worst_over_deviation"]) for f, m in judged.measures.items()
+        }
+    assert worst["solved"]["beta"] > 2 * max(ratio for f, ratio in worst["solved"].items() if f != "beta")
+    assert 0.1 < worst["factored"]["beta"] < 1
+    assert worst["factored"]["k"] == worst["solved"]["k"]
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,7 @@ def test_a_length_multiple_is_declared_where_the_function_needs_one(peers: Subje
 
 def test_a_name_that_leads_to_triton_is_refused_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     name = f"{QWEN}:torch_chunk_gated_delta_rule"
     with pytest.raises(EnvironmentProblem) as refused:
         Subject(Target.parse(name), Convention.load("transformers", "gdn", name))

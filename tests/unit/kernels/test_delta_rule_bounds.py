@@ -6,7 +6,9 @@ reaches later states without growing: local errors add up. All counts are first 
 for any summation order; the total is doubled, which covers the higher orders and the rounding of the
 magnitudes measured below, because every count times u is far below 1. Sizes: K key channels, C rows of a
 chunk, sigma >= |s|, |s'|, vmax >= |v|, |q| the scaled query.
-A factor e^(sum of m gates) errs by at most (m + 2) u: m from the sum, as x e^-x < 1, and 2 from exp.
+The decay between two tokens of C rows, L = ceil(log2 C), errs by at most D u with D = 7 L + 2: it is a
+product of at most 2 L + 1 exponentials of block sums (2 each, and 2 L products), whose depth is at most L,
+as x e^-x < 1.
 """
 
 from fractions import Fraction
@@ -90,25 +92,27 @@ def inverse_bound(lower):
 def chunked_bound(inputs, u, chunk_size):
     """(error of o, error of the state). Errors in the writes of a chunk add up in the state, by contraction.
     Per chunk of C rows, in units of u, with N the inverse, r the right-hand sides and e = N r the errors:
-    r: (K + C + 3) sigma for the dot with the decayed key + sigma + vmax for the difference, carried by |N|;
-    matrix: entries off by beta (K + C + 7) (two factors, three products, dot), carried by |N| (.) |e|;
+    r: (K + D + 1) sigma for the dot with the decayed key + sigma + vmax for the difference, carried by |N|;
+    matrix: entries off by beta (K + D + 3) (decays, three products, dot), carried by |N| (.) |e|;
     inverse: `inverse_bound`, times |r|; product: C |N| |r|;
-    next state: (C + 4) sigma + (2 C + 3) sum |w|; output: |q| ((K + C + 5) sigma + (K + 2 C + 7) sum |w|)."""
+    next state: (D + 2) sigma + (D + C + 1) sum |w|;
+    output: |q| ((K + D + 3) sigma + (K + D + C + 3) sum |w|)."""
     x = Exact(inputs)
     size = min(chunk_size, x.tokens)
+    decay = 7 * (size - 1).bit_length() + 2
     state = output = 0.0
     for start in range(0, x.tokens, chunk_size):
         end = min(start + chunk_size, x.tokens)
         lower, right, errors, beta = x.chunk(start, end)
         inverse = torch.linalg.inv(torch.eye(end - start, dtype=lower.dtype) + lower).abs()
-        of_right = (x.keys + size + 3) * x.sigma + x.sigma + x.vmax
-        of_matrix = (x.keys + size + 7) * beta.unsqueeze(-2) * torch.ones_like(lower).tril(-1)
+        of_right = (x.keys + decay + 1) * x.sigma + x.sigma + x.vmax
+        of_matrix = (x.keys + decay + 3) * beta.unsqueeze(-2) * torch.ones_like(lower).tril(-1)
         off = inverse @ (of_right + of_matrix @ errors.abs())
         off = off + (inverse_bound(lower) + size * inverse) @ right.abs()
         off = (beta.unsqueeze(-1) * off).sum(-2).max().item()
         total = x.writes[:, start:end].abs().sum(1).max().item()
-        state += off + (size + 4) * x.sigma + (2 * size + 3) * total
-        output = max(output, off + (x.keys + size + 5) * x.sigma + (x.keys + 2 * size + 7) * total)
+        state += off + (decay + 2) * x.sigma + (decay + size + 1) * total
+        output = max(output, off + (x.keys + decay + 3) * x.sigma + (x.keys + decay + size + 3) * total)
     return 2 * x.query * (state + output) * u, 2 * state * u
 
 

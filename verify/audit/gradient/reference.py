@@ -11,6 +11,7 @@ from verify.audit.reference.recurrence import Setting, Step, U, frobenius, row_n
 
 # Bounds all underflow: fewer than 2^40 products, each off by at most 2^-1074, times sizes below 2^30.
 _UNDERFLOW = 2.0**-1000
+_TERMS = ("write", "read", "written")
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +21,8 @@ class Gradients:
     Args:
         values: each of its input's shape.
         errors: bounds of the errors' norms, over the axes of `row_axes`.
-        terms: per output head, ``[B, T, HV, K]``: the gradient q of the queries, and the two parts of that of
-            the keys, write - read; empty without a state.
+        terms: per output head: the gradient q of the queries, ``[B, T, HV, K]``, and the two parts of that of
+            the keys, write - read; that of what is written, ``[B, T, HV, V]``; empty without a state.
     """
 
     values: dict[str, Array]
@@ -38,7 +39,7 @@ def float64_gradients(case: Case, functional: Cotangent) -> Gradients:
     parts = _recurrence(case, functional) if case.kind.stateful else _attention(case, functional)
     terms: dict[str, Array] = {}
     if "write" in parts:
-        terms = {"q": parts["q"][0], "write": parts.pop("write")[0], "read": parts.pop("read")[0]}
+        terms = {"q": parts["q"][0]} | {name: parts.pop(name)[0] for name in _TERMS}
     values, errors = {}, {}
     for field, (spread, error) in parts.items():
         values[field] = gathered(case, field, spread)
@@ -59,7 +60,7 @@ def _recurrence(case: Case, functional: Cotangent) -> dict[str, tuple[Array, Arr
     up = c.up * (1 + 2 * (s.K + s.V) * U)
     inner = 2 * (s.K * s.V + 4) * U
     tokens = list(steps(case, c))
-    found: dict[str, list[tuple[Array, Array]]] = {name: [] for name in (*case.kind.tokens, "write", "read")}
+    found: dict[str, list[tuple[Array, Array]]] = {name: [] for name in (*case.kind.tokens, *_TERMS)}
     after, error = functional.state, np.zeros((s.B, s.HV))
     for t in reversed(range(s.T)):
         step, key, d_output = tokens[t], c.k[:, t], functional.output[:, t]
@@ -134,6 +135,7 @@ class _Row:
             "v": (self.d_miss, self.miss_error),
             "write": (from_write, unbounded),
             "read": (from_read, unbounded),
+            "written": (self.d_written[0], unbounded),
             "beta": (d_beta, beta_error * up),
             "g": ((s.decayed * self.d_decayed[0]).sum(-1), self._gate_error(per_channel=True)),
         }

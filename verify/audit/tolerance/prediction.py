@@ -32,6 +32,8 @@ class Algorithm:
         chunk_size: tokens per chunk or keys per tile; None for the recurrent form.
         gate_sums: "running" when exponents are differences of running sums over a chunk, which lose the
             digits of small gates behind a large one; "segment" when they are sums of the gates between.
+        corrections: "factored" when a chunk's writes are U - W S, whose terms may cancel, which the gradients
+            of beta feel; "solved" when one solve gives them.
         compute_dtype: the format of every intermediate.
         output_dtype: the format of the output; the state comes back in ``state_dtype``.
     """
@@ -42,6 +44,7 @@ class Algorithm:
     output_dtype: str
     state_dtype: str
     gate_sums: str = "segment"
+    corrections: str = "solved"
 
     @classmethod
     def of(cls, convention: Convention, dtype: str) -> Self:
@@ -53,6 +56,7 @@ class Algorithm:
             output_dtype=convention.resolve(convention.output_dtype, dtype),
             state_dtype=convention.resolve(convention.state_dtype, dtype),
             gate_sums="segment" if convention.chunk_size is None else convention.gate_sums,
+            corrections="solved" if convention.chunk_size is None else convention.corrections,
         )
 
 

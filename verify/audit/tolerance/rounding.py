@@ -31,93 +31,20 @@ _LOW_HALF = (1 << 32) - 1
 _MIX = (-49064778989728563, -4265267296055464877)
 
 # Their results are among their operands (or constants 0 and 1), so that there is nothing to round.
-_MOVES = frozenset(
-    {
-        "abs",
-        "alias",
-        "amax",
-        "amin",
-        "arange",
-        "as_strided",
-        "cat",
-        "clone",
-        "constant_pad_nd",
-        "copy_",
-        "detach",
-        "diagonal",
-        "empty",
-        "empty_like",
-        "expand",
-        "eye",
-        "fill_",
-        "flip",
-        "full",
-        "full_like",
-        "index",
-        "index_select",
-        "lift_fresh",
-        "_local_scalar_dense",
-        "masked_fill",
-        "max",
-        "maximum",
-        "min",
-        "minimum",
-        "neg",
-        "new_empty",
-        "new_full",
-        "new_zeros",
-        "ones",
-        "ones_like",
-        "permute",
-        "repeat",
-        "_reshape_alias",
-        "roll",
-        "scalar_tensor",
-        "select",
-        "select_backward",
-        "select_scatter",
-        "slice",
-        "slice_backward",
-        "slice_scatter",
-        "split",
-        "split_with_sizes",
-        "squeeze",
-        "stack",
-        "t",
-        "_to_copy",
-        "transpose",
-        "tril",
-        "triu",
-        "unbind",
-        "unfold",
-        "unsqueeze",
-        "_unsafe_view",
-        "view",
-        "where",
-        "zero_",
-        "zeros",
-        "zeros_like",
-    }
-)
+_MOVE_NAMES = """
+abs alias amax amin arange as_strided cat clone constant_pad_nd copy_ detach diag_embed diagonal
+diagonal_backward diagonal_copy empty empty_like expand eye fill_ flip full full_like index
+index_select lift_fresh _local_scalar_dense masked_fill max maximum min minimum neg new_empty
+new_full new_zeros ones ones_like permute repeat _reshape_alias roll scalar_tensor select
+select_backward select_scatter slice slice_backward slice_scatter split split_with_sizes squeeze
+stack t _to_copy transpose tril triu unbind unfold _unsafe_view unsqueeze view where zero_ zeros
+zeros_like
+"""
 # Libraries promise one unit in the last place for these, not correct rounding.
-_ELEMENTARY = frozenset(
-    {
-        "cos",
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log1p",
-        "log2",
-        "pow",
-        "rsqrt",
-        "sigmoid",
-        "silu",
-        "sin",
-        "softplus",
-        "tanh",
-    }
-)
+_ELEMENTARY_NAMES = """
+cos exp exp2 expm1 log log1p log2 pow rsqrt sigmoid silu sin softplus tanh
+"""
+_MOVES, _ELEMENTARY = frozenset(_MOVE_NAMES.split()), frozenset(_ELEMENTARY_NAMES.split())
 
 
 class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
