@@ -28,7 +28,7 @@ def triton_chunked_delta(
     to the recurrence by claim chunk.equals-recurrent: errors E = N (V - K S) with N by substitution in
     blocks (chunk.inverse-bounded), not by powers (kda.neumann-exact-unstable).
     Computes and keeps the state in float32, or in float64 for float64 inputs. With ``precision`` "ieee", the
-    default, products are float32 multiplications and errors stay within kernel.error-contract; "tf32x3" forms
+    default, products are float32 multiplications, with the roundings of the torch form; "tf32x3" forms
     each on tensor cores from three TF32 products, for about 22 bits of each factor. Gradients are those of
     `kernels.chunkwise_backward`, in torch, with the states and errors that this forward pass saves.
 

@@ -23,13 +23,13 @@ def chunked_dplr(
 ) -> tuple[Tensor, Tensor | None]:
     """The generalized delta rule (DPLR) in chunks of ``chunk_size`` tokens (any size >= 1, any T).
 
-    Equal to the recurrence of `kernels.dplr.reference` by claim chunk.equals-recurrent. No exponent is above
-    0, so none overflows (kda.chunk-range). Computes in float32, or in float64 for float64 inputs; errors stay
-    within kernel.error-contract, added up over the chunks. Nothing bounds products of transitions for
-    arbitrary a and b, nor hence the entries of the inverse and the errors: both grow as the norm of Diag(e^g)
-    + b a^T allows, and stay as small as those of the delta rule where it is at most 1. Differentiable once:
-    gradients are explicit, in `kernels.dplr.backward`, and need memory for T (K + V) numbers per head and one
-    state per chunk.
+    Equal to the recurrence of `kernels.dplr.reference` by the steps of claim chunk.equals-recurrent, which is
+    proved for a = -b up to a factor; here the tests show it, exactly on integers. No exponent is above 0, so
+    none overflows (kda.chunk-range). Computes in float32, or in float64 for float64 inputs. Nothing
+    bounds products of transitions for arbitrary a and b, nor hence the entries of the inverse and the
+    errors: both grow as the norm of Diag(e^g) + b a^T allows, and stay as small as those of the delta
+    rule where it is at most 1. Differentiable once: gradients are explicit, in `kernels.dplr.backward`,
+    and need memory for T (K + V) numbers per head and one state per chunk.
 
     q, k [B, T, H, K]; v [B, T, HV, V]; value head hv reads query and key head hv // (HV // H). a, b [B, T,
     HV, K]; g [B, T, HV, K], natural-log decay <= 0 (-inf forgets); initial_state [N, HV, K, V], default zero;

@@ -31,9 +31,10 @@ def chunked_gdn(
     No exponent is above 0, so none overflows (kda.chunk-range).
     The triangular system is inverted by substitution in blocks, whose entries stay small
     (chunk.inverse-bounded), not by powers (kda.neumann-exact-unstable). Computes in float32, or in float64
-    for float64 inputs; errors stay within kernel.error-contract: those of each chunk, added up, as the steps
-    contract (kda.transition-spectrum). Gradients are explicit, in `kernels.chunkwise_backward`, and need
-    memory for T (K + V) numbers per head and one state per chunk.
+    for float64 inputs. Errors of chunks add up, as the steps contract (kda.transition-spectrum); the tests
+    hold them to a count of the roundings, as kernel.error-contract is proved for the recurrent form alone.
+    Gradients are explicit, in `kernels.chunkwise_backward`, and need memory for T (K + V) numbers per head
+    and one state per chunk.
 
     q, k [B, T, H, K]; v [B, T, HV, V]; value head hv reads query and key head hv // (HV // H).
     g [B, T, HV], natural-log decay <= 0 (-inf forgets);

@@ -33,7 +33,7 @@ def triton_chunked_gdn(
     blocks (chunk.inverse-bounded), not by powers (kda.neumann-exact-unstable).
     Every exponent is a sum of gates, so at most 0 (kda.chunk-range).
     Computes and keeps the state in float32, or in float64 for float64 inputs. With ``precision`` "ieee", the
-    default, products are float32 multiplications and errors stay within kernel.error-contract; "tf32x3" forms
+    default, products are float32 multiplications, with the roundings of the torch form; "tf32x3" forms
     each on tensor cores from three TF32 products, for about 22 bits of each factor. Gradients are those of
     `kernels.chunkwise_backward`, in torch, with the states and errors that this forward pass saves.
 

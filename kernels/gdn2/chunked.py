@@ -27,12 +27,12 @@ def chunked_gdn2(
 ) -> tuple[Tensor, Tensor | None]:
     """Gated DeltaNet 2 in chunks of ``chunk_size`` tokens (any size >= 1, any T).
 
-    Equal to the recurrence of `kernels.gdn2.reference` by claim chunk.equals-recurrent. No exponent is above
-    0, so none overflows (kda.chunk-range). Computes in float32, or in float64 for float64 inputs; errors stay
-    within kernel.error-contract, added up over the chunks. I - k (b * k)^T has a norm above 1 unless b * k is
-    parallel to k (gdn2.norm), so errors may grow where those of KDA contract. Differentiable once: gradients
-    are explicit, in `kernels.dplr.backward`, and need memory for T (K + V) numbers per head and one state per
-    chunk.
+    Equal to the recurrence of `kernels.gdn2.reference` by the steps of claim chunk.equals-recurrent, which is
+    proved for equal erase and write directions; here the tests show it, exactly on integers. No exponent is
+    above 0, so none overflows (kda.chunk-range). Computes in float32, or in float64 for float64 inputs. I
+    - k (b * k)^T has a norm above 1 unless b * k is parallel to k (gdn2.norm), so errors may grow where
+    those of KDA contract. Differentiable once: gradients are explicit, in `kernels.dplr.backward`, and
+    need memory for T (K + V) numbers per head and one state per chunk.
 
     q, k [B, T, H, K]; v [B, T, HV, V]; value head hv reads query and key head hv // (HV // H). g [B, T, HV,
     K], natural-log decay <= 0 (-inf forgets); b [B, T, HV, K] and w [B, T, HV, V] in [0, 2]; initial_state

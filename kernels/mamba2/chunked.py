@@ -25,7 +25,7 @@ def chunked_mamba2(
 
     Equal to the recurrence of `kernels.mamba2.reference` by claim chunk.equals-recurrent. No exponent is
     above 0, so none overflows (kda.chunk-range). Computes in float32, or in float64 for float64 inputs;
-    errors stay within kernel.error-contract, added up over the chunks. Nothing is solved; all terms are
+    errors of chunks add up, and the tests hold them to a count. Nothing is solved; all terms are
     products of inputs and decays of at most 1. Differentiable once: gradients are explicit, in
     `kernels.dplr.backward`, and need memory for T (K + V) numbers per head and one state per chunk.
 

@@ -40,9 +40,9 @@ def triton_softmax(
     inputs is O(B T H (K + V)); work stays quadratic (claim flash.not-linear-cost).
 
     Every weight is the exponential of a number <= 0, so nothing overflows; hidden keys have weight exactly
-    0. With ``precision`` "ieee", the default, products are float32 multiplications, within
-    kernel.error-contract; "tf32x3" forms each on tensor cores from three TF32 products, for about 22 bits of
-    each factor. An output depends on no later token, bit for bit, as long as that token is finite.
+    0. With ``precision`` "ieee", the default, products are float32 multiplications; "tf32x3" forms each on
+    tensor cores from three TF32 products, for about 22 bits of each factor. An output depends on no later
+    token, bit for bit, as long as that token is finite.
 
     Returns o [B, T, H, V] in v's dtype and the logsumexp [B, T, H] in the working precision (natural log), or
     None unless ``output_logsumexp``. Raises ValueError as ``kernels.softmax.arguments`` does, with ``check``
