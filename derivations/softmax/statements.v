@@ -76,3 +76,25 @@ Definition backprop_baseline : Prop :=
       is_derive (fun x => rsum n (fun i => g i * weight n tau (changed s j x) i)) (s j)
         (p j / tau * (g j - mean))) /\
     rsum n (fun j => p j / tau * (g j - mean)) = 0.
+
+(** softmax.sparsemax and softmax.entmax: a threshold makes the weights sum to 1; they exceed every other
+    point of the simplex in value, by at least half the squared distance for sparsemax, and no other point
+    ties. b^(3/2) is written sqrt(b)^3, and the Tsallis entropy of order 3/2 is 4/3 (1 - sum b^(3/2)). *)
+Definition clipped (s : nat -> R) (theta : R) (j : nat) : R := Rmax 0 (s j - theta).
+Definition sparsemax : Prop :=
+  forall n s, (0 < n)%nat ->
+    let cost a := - rsum n (fun j => a j * s j) + / 2 * rsum n (fun j => a j ^ 2) in
+    (exists theta, rsum n (clipped s theta) = 1) /\
+    forall theta b, rsum n (clipped s theta) = 1 -> on_simplex n b ->
+      on_simplex n (clipped s theta) /\
+      cost (clipped s theta) + / 2 * rsum n (fun j => (b j - clipped s theta j) ^ 2) <= cost b /\
+      (cost b <= cost (clipped s theta) -> forall j, (j < n)%nat -> b j = clipped s theta j).
+Definition entmax : Prop :=
+  forall n s, (0 < n)%nat ->
+    let z j := s j / 2 in
+    let a theta j := clipped z theta j ^ 2 in
+    let cost b := - rsum n (fun j => b j * s j) + 4 / 3 * (rsum n (fun j => sqrt (b j) ^ 3) - 1) in
+    (exists theta, rsum n (a theta) = 1) /\
+    forall theta b, rsum n (a theta) = 1 -> on_simplex n b ->
+      on_simplex n (a theta) /\ cost (a theta) <= cost b /\
+      (cost b <= cost (a theta) -> forall j, (j < n)%nat -> b j = a theta j).
