@@ -46,7 +46,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Coq's stand-alone checker on all proofs and the libraries below them: some minutes.
+# Coq's stand-alone checker on all compiled proofs.
 coqchk: $(READY)
 	@echo "== coqchk: kernel-checked proofs, checked once more"
 	$(BIN)/attnproof prove --engine coqchk

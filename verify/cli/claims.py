@@ -17,7 +17,7 @@ from verify.model.verdict import Verdict, exit_code
 Latex = Annotated[Path | None, typer.Option(help="Also write one LaTeX file per claim into this folder.")]
 Engine = Annotated[
     str | None,
-    typer.Option(help="coq: check the kernel proofs alone, of both rooms; coqchk: and their libraries."),
+    typer.Option(help="coq: check the kernel proofs alone, of both rooms; coqchk: with its own checker."),
 ]
 Smt = Annotated[
     Path | None, typer.Option(help="Also write one SMT-LIB 2 file per solver statement into this folder.")

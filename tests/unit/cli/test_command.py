@@ -125,7 +125,7 @@ def test_certify_prints_and_writes_what_it_found(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("nowhere.module:f", "--mechanism", "gdn"), "has no module 'nowhere'"),
-        (("kernels.kda.chunked:chunked_kd", "--mechanism", "kda"), "did you mean chunked_kda?"),
+        (("kernels.kda.chunked:chunked_kd", "--mechanism", "kda"), "did you mean chunked_kda"),
         (("kernels.kda.chunked:chunked_kda", "--mechanism", "kad"), "unknown mechanism 'kad'"),
         (("f:f", "--mechanism", "kda", "--convention", "flaa"), "unknown convention 'flaa'"),
         (("f:f", "--mechanism", "kda", "--dtype", "tf32"), "unknown dtype 'tf32'"),
