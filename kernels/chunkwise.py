@@ -14,7 +14,7 @@ from kernels.packing import Chunks, chunk_count
 
 Decay = NoDecay | HeadDecay | ChannelDecay
 
-_GROUP_ELEMENTS = 1 << 19
+_GROUP_ELEMENTS = 1 << 18
 """Entries of q that are brought to chunks at a time: few enough to stay in a cache."""
 
 
@@ -42,10 +42,11 @@ def forward(
     """Outputs and final state from prepared arguments (`kernels.arguments.Arguments`), in their precision.
 
     With G the inclusive running sum of g in the chunk and S the state before it, the errors E [C, V] solve
-    (I + StrictTril(Scores(K, K)) Diag(beta)) E = V - (e^G K) S: the UT transform of Kimi Linear (arXiv
-    2510.26692) and Gated DeltaNet (arXiv 2412.06464), applied to the right-hand side instead of stored as
-    the WY factors U - W S, which cancel when S already predicts V. With W = Diag(beta) E,
-    O = (e^G Q) S + Tril(Scores(Q, K)) W and S_next = Diag(e^{G_C}) S + (e^{G_C - G} K)^T W.
+    (I + StrictTril(Scores(K, K)) Diag(beta)) E = R for the residuals R = V - (e^G K) S: the UT transform of
+    Kimi Linear (arXiv 2510.26692) and Gated DeltaNet (arXiv 2412.06464), applied to R instead of stored as
+    the WY factors U - W S, which cancel when S already predicts V. With N the inverse of the system and the
+    matrices M = Tril(Scores(Q, K)) Diag(beta) N and D = (e^{G_C - G} K)^T Diag(beta) N, which need no state,
+    O = (e^G Q) S + M R and S_next = Diag(e^{G_C}) S + D R.
 
     The system is inverted by substitution in blocks (`kernels.blocks.unit_lower_inverse`), never by powers of
     the strictly lower part, which grow past any format while the inverse stays small. Every exponent is a sum
@@ -55,34 +56,39 @@ def forward(
     """
     chunks = Chunks(v.shape[1], chunk_size, cu_seqlens)
     batch, heads = v.shape[::2][:2]
-    # The batch and the heads in one leading axis: the scan is made of plain batched products.
-    finals = list(state.unbind()) if chunks.packed else [state.flatten(0, 1)]
+    # The batch and the heads in one leading axis: the scan is made of plain batched products. They write
+    # into the running states, so these are copies.
+    running = [x.clone() for x in (state.unbind() if chunks.packed else [state.flatten(0, 1)])]
     count = chunk_count(v.shape[1], chunk_size, cu_seqlens) if save else 0
     states = v.new_zeros(batch * heads, count, *state.shape[2:])
     errors = v.new_zeros(batch * heads, count, chunks.rows, v.shape[3])
     o = v.new_empty(v.shape)
     for first, last in groups(chunks, q):
-        value, strength = (chunks.arrange(x, first, last) for x in (v, beta.unsqueeze(-1)))
         decay = decayed(chunks, q, k, g, first, last)
+        strength = chunks.arrange(beta.unsqueeze(-1), first, last)
         inverse = unit_lower_inverse(decay.kk * strength.mT)
-        parts = (decay.start.flatten(-3, -2), value, inverse, strength, decay.qk, decay.k_end.mT, decay.total)
-        steps = zip(*(_steps(x, last - first) for x in parts), strict=True)
-        for c, (start, right, solve, weight, scores, end, total) in enumerate(steps, first):
-            n = chunks.sequence[c]
-            before = finals[n]
-            predicted, read = torch.bmm(start, before).unflatten(1, (-1, 2)).unbind(2)
-            error = torch.bmm(solve, right - predicted)
-            write = weight * error
-            out = torch.bmm(scores, write).add_(read)
-            chunks.restore(out.unflatten(0, (batch, heads)).unsqueeze(2), o, c)
-            finals[n] = torch.bmm(end, write).add_(before if total is None else total * before)
+        writes = strength * inverse
+        matrices = decay.reader.flatten(-3, -2), decay.qk @ writes, decay.to_state(writes), inverse
+        parts = [steps(x, last - first) for x in (*matrices, decay.read_decay, decay.total)]
+        scan = zip(chunks.pieces(v, first, last), chunks.pieces(o, first, last), *parts, strict=True)
+        for c, (value, out, reader, mixed, end, solve, read_decay, total) in enumerate(scan, first):
+            current = running[chunks.sequence[c]]
+            reads = torch.bmm(reader, current).view(batch * heads, chunks.rows, 2, v.shape[3])
+            if read_decay is not None:
+                reads *= read_decay
+            predicted, read = reads.unbind(2)
+            residual = chunks.padded(value) - predicted
+            out.copy_(torch.baddbmm(read, mixed, residual)[:, : out.shape[2]].view_as(out))
             if save:
-                states[:, c], errors[:, c] = before, error
-    final = torch.cat(finals).unflatten(0, state.shape[:2])
+                states[:, c], errors[:, c] = current, torch.bmm(solve, residual)
+            if total is not None:
+                current *= total
+            current.baddbmm_(end, residual)
+    final = torch.cat(running).unflatten(0, state.shape[:2])
     return Forward(o, final, *(x.flatten(1, 2).unflatten(0, (batch, heads)) for x in (states, errors)))
 
 
-def _steps(x: Tensor | None, count: int) -> Sequence[Tensor | None]:
+def steps(x: Tensor | None, count: int) -> Sequence[Tensor | None]:
     """The chunks of x [B, HV, count, ...], each [B * HV, ...]."""
     return [None] * count if x is None else x.flatten(0, 1).unbind(1)
 

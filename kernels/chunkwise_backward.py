@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from kernels.blocks import unit_lower_inverse
-from kernels.chunkwise import Decay, decayed, groups
+from kernels.chunkwise import Decay, decayed, groups, steps
 from kernels.packing import Chunks, chunk_count
 
 
@@ -46,7 +46,7 @@ def backward(
     chunks = Chunks(v.shape[1], chunk_size, cu_seqlens)
     count = chunk_count(v.shape[1], chunk_size, cu_seqlens)
     states, errors = (x.unflatten(2, (count, x.shape[2] // max(count, 1))) for x in (states, errors))
-    d_states = list(d_final.split(1)) if chunks.packed else [d_final]
+    d_states = list(d_final.unbind() if chunks.packed else [d_final.flatten(0, 1)])
     inputs = [q, k, v, beta.unsqueeze(-1), *([] if g is None else [g])]
     results = [x.new_empty(x.shape) for x in inputs]
     for first, last in reversed(groups(chunks, q)):
@@ -56,7 +56,7 @@ def backward(
         parts = _group(decay, strength, d_output, *saved, d_states, chunks.sequence[first:last])
         for part, result in zip(parts, results, strict=True):
             chunks.restore(part, result, first)
-    d_state = torch.cat(d_states) if chunks.packed else d_states[0].clone()
+    d_state = torch.cat(d_states).view(d_final.shape)
     d_q, d_k, d_v, d_beta, *d_g = results
     return Gradients(d_q, d_k, d_v, d_g[0] if d_g else None, d_beta.squeeze(-1), d_state)
 
@@ -75,28 +75,32 @@ def _group(
     inverse, writes = unit_lower_inverse(kk * beta.mT), beta * errors
     # Gradients of what is read at keys and queries: of the predictions, and of the outputs.
     d_read = torch.stack([torch.zeros_like(d_o), d_o], dim=-2)
-    d_writes, d_ends, d_totals = [], [], []
-    for c in reversed(range(len(sequence))):
-        n = sequence[c]
+    own, solve, total = qk.mT @ d_o, (beta * inverse).mT, decay.total
+    parts = [steps(x, len(sequence)) for x in (own, decay.k_end, solve, d_read, start.mT, total)]
+    d_writes, afters = [], []
+    for n, (write, k_end, back, reads, readers, decayed_by) in reversed(
+        list(zip(sequence, zip(*parts, strict=True), strict=True))
+    ):
         after = d_states[n]
-        d_write = qk[:, :, c].mT @ d_o[:, :, c] + decay.k_end[:, :, c] @ after
-        d_read[:, :, c, :, 0] = (inverse[:, :, c].mT @ (beta[:, :, c] * d_write)).neg_()
+        d_write = torch.baddbmm(write, k_end, after)
+        reads[:, :, 0] = torch.bmm(back, d_write).neg_()
         d_writes.append(d_write)
-        d_ends.append(writes[:, :, c] @ after.mT)
-        if decay.total is not None:
-            d_totals.append((after * states[:, :, c]).sum(-1, keepdim=True))
-            after = decay.total[:, :, c] * after
-        d_states[n] = after + start[:, :, c].mT @ d_read[:, :, c].flatten(-3, -2)
+        afters.append(after)
+        before = after if decayed_by is None else decayed_by * after
+        d_states[n] = torch.baddbmm(before, readers, reads.flatten(1, 2))
+    d_write, after = (
+        torch.stack(x[::-1], dim=1).view(*kk.shape[:3], *x[0].shape[1:]) for x in (d_writes, afters)
+    )
     flat, d_right = d_read.flatten(-3, -2), d_read[..., 0, :].neg()
     d_scores = (flat @ writes.mT).unflatten(-2, (-1, 2)).transpose(-3, -2).tril().transpose(-3, -2)
     d_scores[..., 0, :].diagonal(dim1=-2, dim2=-1).zero_()
     d_kq, d_g = decay.backward(
         d_start=(flat @ states.mT).unflatten(-2, (-1, 2)),
-        d_end=torch.stack(d_ends[::-1], dim=2),
-        d_total=torch.stack(d_totals[::-1], dim=2) if d_totals else None,
+        d_end=writes @ after.mT,
+        d_total=None if total is None else (after * states).sum(-1, keepdim=True),
         d_scores=d_scores,
     )
-    d_error = torch.stack(d_writes[::-1], dim=2) - kk.tril(-1).mT @ d_right
+    d_error = d_write - kk.tril(-1).mT @ d_right
     d_k, d_q = d_kq.unbind(-2)
     d_beta = (d_error * errors).sum(-1, keepdim=True)
     return [d_q, d_k, d_right, d_beta, *([] if d_g is None else [d_g])]

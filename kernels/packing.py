@@ -1,5 +1,6 @@
 """Sequences packed along the token axis: offsets, their checks, and the chunks they are cut into."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -78,24 +79,41 @@ class Chunks:
         return rows
 
     def _fill(self, rows: Tensor, x: Tensor, first: int, last: int) -> None:
-        spans = self.spans[first:last]
-        start, end = spans[0][0], spans[-1][1]
-        if end - start == len(spans) * self.rows:
-            rows.copy_(x[:, start:end].unflatten(1, (-1, self.rows)).permute(0, 3, 1, 2, 4))
+        if (whole := self._whole(x, first, last)) is not None:
+            rows.copy_(whole)
             return
         rows.zero_()
-        for c, (start, end) in enumerate(spans):
-            rows[:, :, c, : end - start] = x[:, start:end].transpose(1, 2)
+        for c, piece in enumerate(self.pieces(x, first, last)):
+            rows[:, :, c, : piece.shape[2]] = piece
 
     def restore(self, rows: Tensor, out: Tensor, first: int) -> None:
         """The inverse: [B, H, n, rows, X], from chunk ``first`` on, into their places in out [B, T, H, X]."""
-        spans = self.spans[first : first + rows.shape[2]]
-        start, end = spans[0][0], spans[-1][1]
-        if end - start == len(spans) * self.rows:
-            out[:, start:end].unflatten(1, (-1, self.rows)).copy_(rows.permute(0, 2, 3, 1, 4))
+        last = first + rows.shape[2]
+        if (whole := self._whole(out, first, last)) is not None:
+            whole.copy_(rows)
             return
-        for c, (start, end) in enumerate(spans):
-            out[:, start:end] = rows[:, :, c, : end - start].transpose(1, 2)
+        for c, piece in enumerate(self.pieces(out, first, last)):
+            piece.copy_(rows[:, :, c, : piece.shape[2]])
+
+    def pieces(self, x: Tensor, first: int, last: int) -> Sequence[Tensor]:
+        """Of each of the chunks first ... last - 1 its tokens, as views [B, H, tokens, X] of [B, T, H, X]."""
+        if (whole := self._whole(x, first, last)) is not None:
+            return whole.unbind(2)
+        return [x[:, start:end].transpose(1, 2) for start, end in self.spans[first:last]]
+
+    def padded(self, piece: Tensor) -> Tensor:
+        """The rows of one chunk, [B * H, rows, X], from its tokens [B, H, tokens, X]."""
+        rows, missing = piece.flatten(0, 1), self.rows - piece.shape[2]
+        if not missing:
+            return rows
+        return torch.cat([rows, rows.new_zeros(rows.shape[0], missing, rows.shape[2])], dim=1)
+
+    def _whole(self, x: Tensor, first: int, last: int) -> Tensor | None:
+        """View [B, H, last - first, rows, X] of x [B, T, H, X] where no chunk has a neutral row."""
+        start, end = self.spans[first][0], self.spans[last - 1][1]
+        if end - start != (last - first) * self.rows:
+            return None
+        return x[:, start:end].unflatten(1, (-1, self.rows)).permute(0, 3, 1, 2, 4)
 
 
 def chunk_rows(chunk_size: int) -> int:

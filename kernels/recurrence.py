@@ -21,22 +21,40 @@ def scan_tokens(
     Per token: decay the state, read the decayed state at the key, write the error, read at the query
     (the written state), so that a token sees itself.
     """
-    batch, _, heads, _ = v.shape
+    batch, tokens, heads, values = v.shape
+    rows, keys = batch * heads, q.shape[3]
     # Batch and heads in one leading axis: one token's rows are [N, 1, K] and [N, 1, V].
-    q, k, v, beta = (x.transpose(1, 2).flatten(0, 1) for x in (q, k, v, beta.unsqueeze(-1)))
-    decay = None if g is None else g.transpose(1, 2).flatten(0, 1).exp().unsqueeze(-1)
-    state = state.flatten(0, 1)
-    outputs: list[Tensor] = []
-    for t in range(v.shape[1]):
-        row = slice(t, t + 1)
+    by_token = (
+        _by_token(q, rows, 1, keys),
+        _by_token(k, rows, 1, keys),
+        _by_token(v, rows, 1, values),
+        [None] * tokens if g is None else _by_token(g.exp(), rows, g.shape[3], 1),
+        _by_token(beta, rows, 1, 1),
+    )
+    state = state.reshape(rows, keys, values)
+    # A decayed state is ours to overwrite, unless autograd has kept it.
+    add = torch.addcmul if g is None or torch.is_grad_enabled() else Tensor.addcmul_
+    outputs = []
+    for query, key, value, decay, strength in zip(*by_token, strict=True):
         if decay is not None:
-            state = decay[:, t] * state
-        error = v[:, row] - torch.bmm(k[:, row], state)
-        # In place on the product, so that only one more state is allocated.
-        state = (k[:, row].mT * (beta[:, row] * error)).add_(state)
-        outputs.append(torch.bmm(q[:, row], state))
-    o = outputs[0] if len(outputs) == 1 else torch.cat([v[:, :0], *outputs], dim=1)
-    return o.view(batch, heads, *o.shape[1:]).transpose(1, 2), state.view(batch, heads, *state.shape[1:])
+            state = decay * state
+        write = strength * torch.baddbmm(value, key, state, alpha=-1)
+        state = add(state, key.view(rows, keys, 1), write)
+        outputs.append(torch.bmm(query, state))
+    return _in_order(outputs, v), state.view(batch, heads, keys, values)
+
+
+def _by_token(x: Tensor, *shape: int) -> list[Tensor]:
+    """The tokens of x [B, T, ...], each of the shape given."""
+    return [token.reshape(shape) for token in (x.unbind(1) if x.shape[1] != 1 else [x])]
+
+
+def _in_order(rows: list[Tensor], like: Tensor) -> Tensor:
+    """The inverse: tokens [B * H, 1, X] as a tensor of the shape [B, T, H, X] of another."""
+    batch, tokens, heads, width = like.shape
+    if tokens == 1:
+        return rows[0].view(like.shape)
+    return torch.cat(rows, dim=1).view(batch, heads, tokens, width).transpose(1, 2) if rows else like.clone()
 
 
 def scan_sequences(scan: Scan, arguments: Arguments) -> tuple[Tensor, Tensor]:

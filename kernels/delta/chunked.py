@@ -16,7 +16,7 @@ def chunked_delta(
     initial_state: Tensor | None = None,
     output_final_state: bool = False,
     cu_seqlens: Tensor | None = None,
-    chunk_size: int = 64,
+    chunk_size: int = 32,
     qk_l2norm: bool = False,
     beta_logits: bool = False,
     check: bool = False,

@@ -7,11 +7,16 @@ class NoDecay:
     """Keys and queries kq [..., C, 2, K], keys first; members as of ``ChannelDecay``."""
 
     total: Tensor | None = None
+    read_decay: Tensor | None = None
 
     def __init__(self, kq: Tensor) -> None:
-        self.start, self.k_end = kq, kq[..., 0, :]
+        self.start = self.reader = kq
+        self.k_end = kq[..., 0, :]
         self.kk, qk = plain_scores(kq).unbind(-2)
         self.qk = qk.tril()
+
+    def to_state(self, writes: Tensor) -> Tensor:
+        return self.k_end.mT @ writes
 
     def backward(
         self, d_start: Tensor, d_end: Tensor, d_total: Tensor | None, d_scores: Tensor

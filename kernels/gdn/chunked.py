@@ -17,7 +17,7 @@ def chunked_gdn(
     initial_state: Tensor | None = None,
     output_final_state: bool = False,
     cu_seqlens: Tensor | None = None,
-    chunk_size: int = 64,
+    chunk_size: int = 32,
     qk_l2norm: bool = False,
     A_log: Tensor | None = None,
     dt_bias: Tensor | None = None,

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-TOKENS, HEADS, WIDTH, CHUNK = 4096, 4, 128, 64
+TOKENS, HEADS, WIDTH, CHUNK = 4096, 4, 128, 32
 HF_GDN = "transformers.models.qwen3_next.modeling_qwen3_next"
 HF_KDA = "transformers.models.kimi_linear.modeling_kimi_linear"
 

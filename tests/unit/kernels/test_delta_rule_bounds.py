@@ -91,12 +91,13 @@ def inverse_bound(lower):
 
 def chunked_bound(inputs, u, chunk_size):
     """(error of o, error of the state). Errors in the writes of a chunk add up in the state, by contraction.
-    Per chunk of C rows, in units of u, with N the inverse, r the right-hand sides and e = N r the errors:
+    Per chunk of C rows, in units of u, with N the inverse, r the residuals and e = N r the errors:
     r: (K + D + 1) sigma for the dot with the decayed key + sigma + vmax for the difference, carried by |N|;
     matrix: entries off by beta (K + D + 3) (decays, three products, dot), carried by |N| (.) |e|;
-    inverse: `inverse_bound`, times |r|; product: C |N| |r|;
-    next state: (D + 2) sigma + (D + C + 1) sum |w|;
-    output: |q| ((K + D + 3) sigma + (K + D + C + 3) sum |w|)."""
+    inverse: `inverse_bound`, times |r|;
+    products: N times beta, the scores or the keys times that, and that times r, (2 C + 1) beta |N| |r|;
+    next state, one of the C + 1 terms of a sum: (D + C + 2) sigma + (D + 1) sum |w|;
+    output, as one of C + 1 terms too: |q| ((K + D + C + 3) sigma + (K + D + 3) sum |w|)."""
     x = Exact(inputs)
     size = min(chunk_size, x.tokens)
     decay = 7 * (size - 1).bit_length() + 2
@@ -108,11 +109,12 @@ def chunked_bound(inputs, u, chunk_size):
         of_right = (x.keys + decay + 1) * x.sigma + x.sigma + x.vmax
         of_matrix = (x.keys + decay + 3) * beta.unsqueeze(-2) * torch.ones_like(lower).tril(-1)
         off = inverse @ (of_right + of_matrix @ errors.abs())
-        off = off + (inverse_bound(lower) + size * inverse) @ right.abs()
+        off = off + (inverse_bound(lower) + (2 * size + 1) * inverse) @ right.abs()
         off = (beta.unsqueeze(-1) * off).sum(-2).max().item()
         total = x.writes[:, start:end].abs().sum(1).max().item()
-        state += off + (decay + 2) * x.sigma + (decay + size + 1) * total
-        output = max(output, off + (x.keys + decay + 3) * x.sigma + (x.keys + decay + size + 3) * total)
+        state += off + (decay + size + 2) * x.sigma + (decay + 1) * total
+        read = (x.keys + decay + size + 3) * x.sigma
+        output = max(output, off + read + (x.keys + decay + 3) * total)
     return 2 * x.query * (state + output) * u, 2 * state * u
 
 
