@@ -9,6 +9,7 @@ from torch.nn.functional import pad
 from kernels.finite import check_finite
 from kernels.masks import hidden
 from kernels.softmax.arguments import Arguments, Packing, finish, prepare, sequences
+from kernels.topk.backward import KeptAttention
 from kernels.topk.score_bounds import dropped_mass_bounds, largest, score_errors, weight_bounds
 
 
@@ -47,6 +48,8 @@ def certified_topk(
     IEEE float64 products and sums in any order, and an exponential right to 4 units in the last place. By
     claim sparse.dropped-mass the exact attention over the kept keys then differs from the full one by at most
     dropped_mass * diam(values) <= 2 dropped_mass max |v|, and by sparse.face it is its restriction.
+    Differentiable once: the gradient of o is that of attention to the kept keys, explicit, in
+    ``kernels.topk.backward``.
 
     q [B, T, H, K]; k [B, S, HKV, K]; v [B, S, HKV, V]; ``scale``, ``causal``, ``window``, ``cu_seqlens`` and
     ``cu_seqlens_k`` as in ``kernels.softmax.reference.reference_softmax``. Packed positions count along S.
@@ -55,29 +58,29 @@ def certified_topk(
     key keeps none: o = 0, bound 0.
 
     Raises ValueError, in one sentence, when a query needs more than ``budget`` keys, for inputs that are not
-    finite or whose scores are not, for inputs that require gradients (there is no backward pass), and as
-    ``kernels.softmax.arguments`` does.
+    finite or whose scores are not, and as ``kernels.softmax.arguments`` does.
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon must be at least 0 and below 1, but it is {epsilon}.")
     for name, size in (("budget", budget), ("tile_size", tile_size)):
         if size is not None and size < 1:
             raise ValueError(f"{name} must be at least 1, but it is {size}.")
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if torch.is_grad_enabled() and tensor.requires_grad:
-            raise ValueError(f"{name} must not require gradients: certified_topk has no backward pass.")
     packing = Packing(cu_seqlens, cu_seqlens_k)
     arguments = prepare(
         q, k, v, scale=scale, causal=causal, window=window, packing=packing, dtype=torch.float64
     )
     check_finite(q=q, k=k, v=v)
-    parts = []
-    for queries, keys in sequences(packing, q.shape[1], k.shape[1]):
-        for start in range(queries.start, queries.stop, tile_size):
-            rows = slice(start, min(start + tile_size, queries.stop))
-            distance = _distance(rows, queries, keys, q.device)
-            parts.append(_select(arguments, rows, keys, ~hidden(distance, causal, window), epsilon))
-    return _collect(parts, arguments.q.new_zeros(arguments.q.shape[:-1]), v, budget, epsilon)
+    with torch.no_grad():
+        parts = []
+        for queries, keys in sequences(packing, q.shape[1], k.shape[1]):
+            for start in range(queries.start, queries.stop, tile_size):
+                rows = slice(start, min(start + tile_size, queries.stop))
+                distance = _distance(rows, queries, keys, q.device)
+                parts.append(_select(arguments, rows, keys, ~hidden(distance, causal, window), epsilon))
+        o, kept, mass = _collect(parts, arguments.q.new_zeros(arguments.q.shape[:-1]), v, budget, epsilon)
+    o = KeptAttention.apply(*arguments[:3], o, kept, tile_size)
+    o, mass = finish(o, mass, v.dtype)
+    return CertifiedTopk(o, kept.flatten(1, 2).transpose(1, 2), mass)
 
 
 class _Part(NamedTuple):
@@ -120,8 +123,11 @@ def _select(arguments: Arguments, rows: slice, keys: slice, visible: Tensor, eps
 
 def _collect(
     parts: list[_Part], like: Tensor, v: Tensor, budget: int | None, epsilon: float
-) -> CertifiedTopk:
-    """Join the parts; raise ValueError if a query keeps more than ``budget`` keys."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The outputs, kept keys and masses of all parts, [B, HKV, G, T, ...].
+
+    Raises ValueError if a query keeps more than ``budget`` keys.
+    """
     most = max((int(part.size.max()) for part in parts if part.size.numel()), default=0)
     if budget is not None and most > budget:
         raise ValueError(
@@ -134,5 +140,4 @@ def _collect(
         missing = most - part.kept.shape[-1]
         kept.append(pad(part.kept[..., :most], (0, max(0, missing)), value=-1))
     masses = [like[..., :0], *(part.dropped_mass for part in parts)]
-    o, dropped_mass = finish(torch.cat(outputs, dim=3), torch.cat(masses, dim=3), v.dtype)
-    return CertifiedTopk(o, torch.cat(kept, dim=3).flatten(1, 2).transpose(1, 2), dropped_mass)
+    return torch.cat(outputs, dim=3), torch.cat(kept, dim=3), torch.cat(masses, dim=3)

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from kernels.masks import hidden
 from kernels.softmax.arguments import finish, prepare
+from kernels.topk.backward import kept_weights
 
 
 def reference_topk(
@@ -38,14 +39,9 @@ def reference_topk(
     distance = torch.arange(tokens)[:, None] + keys - tokens - torch.arange(keys)
     scores = arguments.q @ arguments.k.unsqueeze(2).mT
     scores = scores.masked_fill(hidden(distance.to(q.device), causal, window), -torch.inf)
-    groups = arguments.q.shape[1:3]
-    places = kept.transpose(1, 2).unflatten(1, groups)
-    # The column added at the end takes the places of -1.
-    chosen = torch.zeros(*scores.shape[:-1], keys + 1, dtype=torch.bool, device=q.device)
-    chosen = chosen.scatter(-1, places.where(places >= 0, keys), True)[..., :keys]
-    mass = torch.softmax(scores, -1)
-    weights = torch.softmax(scores.masked_fill(~chosen, -torch.inf), -1)
-    # A row without any key is NaN in torch's softmax.
-    mass, weights = mass.masked_fill(~(scores > -torch.inf), 0.0), weights.masked_fill(~chosen, 0.0)
+    places = kept.transpose(1, 2).unflatten(1, arguments.q.shape[1:3])
+    weights = kept_weights(scores, places)
+    # A row without any key is NaN in torch's softmax. A kept key whose weight underflows has no mass.
+    mass = torch.softmax(scores, -1).masked_fill(~(scores > -torch.inf), 0.0)
     o = weights @ arguments.v.unsqueeze(2)
-    return finish(o, mass.masked_fill(chosen, 0.0).sum(-1), torch.float64)
+    return finish(o, mass.masked_fill(weights > 0, 0.0).sum(-1), torch.float64)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from agreement import assert_agrees, gradients
 from flint import arb, ctx, fmpq
 
 from kernels.softmax.reference import reference_softmax
@@ -198,14 +199,58 @@ def test_queries_that_see_nothing_keep_nothing():
         assert certified_topk(q, k, v, epsilon=0.1).kept.shape == (1, tokens, 1, 0)
 
 
+def grouped(tokens, keys):
+    """Four query heads on two key heads, so that gradients of keys and values add up over a group."""
+    rng = torch.Generator().manual_seed(5)
+    shapes = {"q": (2, tokens, 4, 5), "k": (2, keys, 2, 5), "v": (2, keys, 2, 3)}
+    return {name: 2 * torch.randn(shape, generator=rng) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("tile_size", [1, 4, 128])
+@pytest.mark.parametrize(("tokens", "keys", "window"), [(9, 9, None), (5, 12, 4), (6, 3, None)])
+def test_gradients_are_those_of_attention_to_the_kept_keys(tokens, keys, window, tile_size):
+    tensors = grouped(tokens, keys)
+    kept = certified_topk(**tensors, epsilon=0.2, window=window).kept
+    assert (kept == -1).any(), "nothing is dropped here"
+
+    def run(form, inputs):
+        leaves = {name: x.clone().requires_grad_() for name, x in inputs.items()}
+        o = form(**leaves, window=window)[0]
+        return {"o": o.detach(), **gradients(leaves, o)}
+
+    def certified(**inputs):
+        return certified_topk(**inputs, epsilon=0.2, tile_size=tile_size)
+
+    assert_agrees(run, certified, lambda **inputs: reference_topk(**inputs, kept=kept), tensors)
+
+
+def test_gradients_of_packed_sequences_are_those_of_each():
+    offsets, offsets_k = (0, 4, 9), (0, 6, 15)
+
+    def packed(q, k, v):
+        packing = {"cu_seqlens": torch.tensor(offsets), "cu_seqlens_k": torch.tensor(offsets_k)}
+        return certified_topk(q, k, v, epsilon=0.1, **packing).o
+
+    def apart(q, k, v):
+        parts = []
+        for n in range(2):
+            rows, keys = slice(*offsets[n : n + 2]), slice(*offsets_k[n : n + 2])
+            parts.append(certified_topk(q[:, rows], k[:, keys], v[:, keys], epsilon=0.1).o)
+        return torch.cat(parts, dim=1)
+
+    def run(form, inputs):
+        leaves = {name: x.clone().requires_grad_() for name, x in inputs.items()}
+        return gradients(leaves, form(**leaves))
+
+    q, k, v = random_inputs(torch.float64)
+    assert_agrees(run, packed, apart, {"q": q, "k": k, "v": v})
+
+
 WRONG = {
     "epsilon must be at least 0 and below 1, but it is 1.": {"epsilon": 1},
     "budget must be at least 1, but it is 0.": {"budget": 0},
     "budget must be at least 8 to drop a mass of at most 0.01, but it is 7.": {"epsilon": 0.01, "budget": 7},
     "tile_size must be at least 1, but it is 0.": {"tile_size": 0},
-    "q must not require gradients: certified_topk has no backward pass.": {
-        "q": torch.zeros(1, 3, 1, 4, requires_grad=True)
-    },
     "v must be finite, but it contains nan.": {"v": torch.full((1, 8, 1, 2), torch.nan)},
     "q and k must have finite scores in float64, but some overflow.": {
         "q": torch.full((1, 3, 1, 4), 1e200, dtype=torch.float64),
