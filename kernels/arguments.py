@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from kernels.finite import check_finite
 from kernels.gates import l2_normalise, log_decay
 from kernels.packing import check_offsets, sequence_offsets
 
@@ -78,7 +79,7 @@ def prepare(
     _check_types(q, k, v, g, beta, initial_state, dtype)
     _check_options(scale, g, A_log, dt_bias, gate_lower_bound)
     if check and not torch.compiler.is_compiling():
-        _check_finite(q=q, k=k, v=v, g=g, beta=beta, initial_state=initial_state)
+        check_finite(q=q, k=k, v=v, g=g, beta=beta, initial_state=initial_state)
     dtype = dtype or working_dtype(v.dtype)
     value_heads, keys = v.shape[2], q.shape[-1]
     group = value_heads // q.shape[2]
@@ -215,14 +216,3 @@ def _check_options(
                 raise ValueError(f"{name} needs A_log, which says that g is a raw gate, but A_log is None.")
     if gate_lower_bound is not None and not (math.isfinite(gate_lower_bound) and gate_lower_bound < 0):
         raise ValueError(f"gate_lower_bound must be a finite number below 0, but it is {gate_lower_bound}.")
-
-
-def _check_finite(**tensors: Tensor | None) -> None:
-    for name, tensor in tensors.items():
-        if tensor is None:
-            continue
-        wrong = ~tensor.isfinite()
-        if name == "g":
-            wrong &= tensor != -torch.inf
-        if wrong.any():
-            raise ValueError(f"{name} must be finite, but it contains {tensor[wrong][0].item()}.")
