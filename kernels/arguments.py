@@ -14,7 +14,7 @@ from kernels.packing import check_offsets, sequence_offsets
 class Arguments(NamedTuple):
     """Checked arguments in the working precision, one query and key per value head.
 
-    q [B, T, HV, K], already multiplied by the scale; k [B, T, HV, K]; v [B, T, HV, V]; g [B, T, HV, K] or
+    q [B, T, HV, K], to be multiplied by ``scale``; k [B, T, HV, K]; v [B, T, HV, V]; g [B, T, HV, K] or
     [B, T, HV, 1], natural-log decay per token, or None for no decay; beta [B, T, HV]; state [N, HV, K, V];
     cu_seqlens as given.
     """
@@ -26,6 +26,11 @@ class Arguments(NamedTuple):
     beta: Tensor
     state: Tensor
     cu_seqlens: Tensor | None
+    scale: float
+
+    def scaled(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor | None]:
+        """All but the scale, q multiplied by it."""
+        return self.q * self.scale, *self[1:7]
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -99,10 +104,9 @@ def prepare(
         beta = beta.sigmoid()
     if not torch.compiler.is_compiling():
         check_values(g, beta, cu_seqlens)
-    q = q * (keys**-0.5 if scale is None else scale)
     if group > 1:
         q, k = q.repeat_interleave(group, dim=2), k.repeat_interleave(group, dim=2)
-    return Arguments(q, k, v, g, beta, state, cu_seqlens)
+    return Arguments(q, k, v, g, beta, state, cu_seqlens, keys**-0.5 if scale is None else scale)
 
 
 def check_values(g: Tensor | None, beta: Tensor, cu_seqlens: Tensor | None) -> None:

@@ -36,6 +36,7 @@ def forward(
     beta: Tensor,
     state: Tensor,
     cu_seqlens: Tensor | None,
+    scale: float,
     chunk_size: int,
     save: bool = False,
 ) -> Forward:
@@ -44,9 +45,9 @@ def forward(
     With G the inclusive running sum of g in the chunk and S the state before it, the errors E [C, V] solve
     (I + StrictTril(Scores(K, K)) Diag(beta)) E = R for the residuals R = V - (e^G K) S: the UT transform of
     Kimi Linear (arXiv 2510.26692) and Gated DeltaNet (arXiv 2412.06464), applied to R instead of stored as
-    the WY factors U - W S, which cancel when S already predicts V. With N the inverse of the system and the
-    matrices M = Tril(Scores(Q, K)) Diag(beta) N and D = (e^{G_C - G} K)^T Diag(beta) N, which need no state,
-    O = (e^G Q) S + M R and S_next = Diag(e^{G_C}) S + D R.
+    the WY factors U - W S, which cancel when S already predicts V. With N the inverse of the system and two
+    matrices that need no state, M = scale Tril(Scores(Q, K)) Diag(beta) N and
+    D = (e^{G_C - G} K)^T Diag(beta) N, O = scale (e^G Q) S + M R and S_next = Diag(e^{G_C}) S + D R.
 
     The system is inverted by substitution in blocks (`kernels.blocks.unit_lower_inverse`), never by powers of
     the strictly lower part, which grow past any format while the inverse stays small. Every exponent is a sum
@@ -68,7 +69,7 @@ def forward(
         strength = chunks.arrange(beta.unsqueeze(-1), first, last)
         inverse = unit_lower_inverse(decay.kk * strength.mT)
         writes = strength * inverse
-        matrices = decay.reader.flatten(-3, -2), decay.qk @ writes, decay.to_state(writes), inverse
+        matrices = decay.reader.flatten(-3, -2), scale * decay.qk @ writes, decay.to_state(writes), inverse
         parts = [steps(x, last - first) for x in (*matrices, decay.read_decay, decay.total)]
         scan = zip(chunks.pieces(v, first, last), chunks.pieces(o, first, last), *parts, strict=True)
         for c, (value, out, reader, mixed, end, solve, read_decay, total) in enumerate(scan, first):
@@ -78,7 +79,7 @@ def forward(
                 reads *= read_decay
             predicted, read = reads.unbind(2)
             residual = chunks.padded(value) - predicted
-            out.copy_(torch.baddbmm(read, mixed, residual)[:, : out.shape[2]].view_as(out))
+            out.copy_(torch.baddbmm(read, mixed, residual, beta=scale)[:, : out.shape[2]].view_as(out))
             if save:
                 states[:, c], errors[:, c] = current, torch.bmm(solve, residual)
             if total is not None:

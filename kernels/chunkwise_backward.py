@@ -32,12 +32,14 @@ def backward(
     states: Tensor,
     errors: Tensor,
     cu_seqlens: Tensor | None,
+    scale: float,
     chunk_size: int,
 ) -> Gradients:
     """Gradients from those of the outputs and of the final state, by a scan over the chunks from the end.
 
-    With the names of `kernels.chunkwise.forward`, N the inverse there and dS the gradient of the state after
-    the chunk: dW = Tril(Scores(Q, K))^T dO + (e^{G_C - G} K) dS, dv = Y = N^T Diag(beta) dW,
+    With the names of `kernels.chunkwise.forward`, N the inverse there, dO the gradient of the outputs times
+    the scale and dS that of the state after the chunk: dW = Tril(Scores(Q, K))^T dO + (e^{G_C - G} K) dS,
+    dv = Y = N^T Diag(beta) dW,
     dbeta = rows of E . (dW - StrictTril(Scores(K, K))^T Y), dScores(Q, K) = Tril(dO W^T),
     dScores(K, K) = -StrictTril(Y W^T), and the gradient of the state before is
     (e^G Q)^T dO - (e^G K)^T Y + Diag(e^{G_C}) dS. A gate gets the gradients of exactly the exponents that
@@ -53,7 +55,7 @@ def backward(
         decay = decayed(chunks, q, k, g, first, last, adjoint=True)
         strength, d_output = (chunks.arrange(x, first, last) for x in (beta.unsqueeze(-1), d_o))
         saved = states[:, :, first:last], errors[:, :, first:last]
-        parts = _group(decay, strength, d_output, *saved, d_states, chunks.sequence[first:last])
+        parts = _group(decay, strength, scale * d_output, *saved, d_states, chunks.sequence[first:last])
         for part, result in zip(parts, results, strict=True):
             chunks.restore(part, result, first)
     d_state = torch.cat(d_states).view(d_final.shape)

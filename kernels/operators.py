@@ -11,7 +11,7 @@ from kernels.arguments import Arguments, check_values
 from kernels.packing import chunk_count, chunk_rows
 
 _INPUTS = "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor beta"
-_LAYOUT = "Tensor? cu_seqlens, int chunk_size"
+_LAYOUT = "Tensor? cu_seqlens, float scale, int chunk_size"
 
 
 def chunked_delta_rule(arguments: Arguments, chunk_size: int) -> tuple[Tensor, Tensor]:
@@ -31,7 +31,7 @@ def chunked_delta_rule(arguments: Arguments, chunk_size: int) -> tuple[Tensor, T
     tokens = arguments.v.shape[1]
     # A chunk longer than the sequence would only add neutral rows.
     chunk_size = min(chunk_size, max(tokens, 1))
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in arguments):
+    if torch.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in arguments):
         o, final, _, _ = _Chunked.apply(*arguments, chunk_size)
         return o, final
     o, final, _, _ = chunkwise.forward(*arguments, chunk_size)
@@ -40,9 +40,8 @@ def chunked_delta_rule(arguments: Arguments, chunk_size: int) -> tuple[Tensor, T
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     """Save what the backward pass needs."""
-    *tensors, _, cu_seqlens, chunk_size = inputs
+    *tensors, _, cu_seqlens, ctx.scale, ctx.chunk_size = inputs
     ctx.save_for_backward(*tensors, *output[2:], cu_seqlens)
-    ctx.chunk_size = chunk_size
 
 
 class _Chunked(torch.autograd.Function):
@@ -60,8 +59,8 @@ class _Chunked(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_o: Tensor, d_final: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = chunkwise_backward.backward(d_o, d_final, *ctx.saved_tensors, ctx.chunk_size)
-        return (*gradients, None, None)
+        gradients = chunkwise_backward.backward(d_o, d_final, *ctx.saved_tensors, ctx.scale, ctx.chunk_size)
+        return (*gradients, None, None, None)
 
 
 @torch.library.custom_op(
@@ -77,10 +76,11 @@ def _operator(
     beta: Tensor,
     state: Tensor,
     cu_seqlens: Tensor | None,
+    scale: float,
     chunk_size: int,
 ) -> tuple[Tensor, ...]:
     check_values(g, beta, cu_seqlens)
-    return tuple(chunkwise.forward(q, k, v, g, beta, state, cu_seqlens, chunk_size, save=True))
+    return tuple(chunkwise.forward(q, k, v, g, beta, state, cu_seqlens, scale, chunk_size, save=True))
 
 
 @_operator.register_fake
@@ -92,6 +92,7 @@ def _(
     beta: Tensor,
     state: Tensor,
     cu_seqlens: Tensor | None,
+    scale: float,
     chunk_size: int,
 ) -> tuple[Tensor, ...]:
     batch, tokens, heads, values = v.shape
@@ -122,10 +123,10 @@ def _(d_o: Tensor, d_final: Tensor, *inputs: Any) -> tuple[Tensor, ...]:
 
 def _operator_backward(ctx: Any, d_o: Tensor, d_final: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
     d_q, d_k, d_v, d_g, d_beta, d_state = torch.ops.attnproof.chunked_delta_rule_backward(
-        d_o, d_final, *ctx.saved_tensors, ctx.chunk_size
+        d_o, d_final, *ctx.saved_tensors, ctx.scale, ctx.chunk_size
     )
     has_decay = ctx.saved_tensors[3] is not None
-    return d_q, d_k, d_v, d_g if has_decay else None, d_beta, d_state, None, None
+    return d_q, d_k, d_v, d_g if has_decay else None, d_beta, d_state, None, None, None
 
 
 _operator.register_autograd(_operator_backward, setup_context=_keep)

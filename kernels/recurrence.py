@@ -1,12 +1,12 @@
 """The delta rule as a loop over tokens, shared by the recurrent forms of its mechanisms."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from kernels.arguments import Arguments
 from kernels.packing import sequence_offsets
 
 Scan = Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -57,13 +57,17 @@ def _in_order(rows: list[Tensor], like: Tensor) -> Tensor:
     return torch.cat(rows, dim=1).view(batch, heads, tokens, width).transpose(1, 2) if rows else like.clone()
 
 
-def scan_sequences(scan: Scan, arguments: Arguments) -> tuple[Tensor, Tensor]:
-    """The scan of each sequence: along the batch, or of each one packed along T by itself."""
+def scan_sequences(scan: Scan, arguments: Sequence[Any]) -> tuple[Tensor, Tensor]:
+    """The scan of each sequence: along the batch, or of each one packed along T by itself.
+
+    ``arguments``: q, k, v and what else the scan takes, the state, and the offsets or None.
+    """
     *tokens, state, cu_seqlens = arguments
+    length = tokens[2].shape[1]
     if cu_seqlens is None:
         # Without tokens the state would come back as it is, sharing memory with the caller's.
-        return scan(*tokens, state if arguments.v.shape[1] else state.clone())
-    offsets = sequence_offsets(cu_seqlens, arguments.v.shape[1])
+        return scan(*tokens, state if length else state.clone())
+    offsets = sequence_offsets(cu_seqlens, length)
     outputs, states = [], []
     for n, (start, end) in enumerate(pairwise(offsets)):
         part = (x if x is None else x[:, start:end] for x in tokens)

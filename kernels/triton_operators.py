@@ -27,14 +27,14 @@ def chunked_delta_rule(arguments: Arguments, chunk_size: int, precision: str) ->
         most = triton_chunkwise.MOST_ROWS
         raise ValueError(f"chunk_size must be from 1 to {most} in a Triton form, but it is {chunk_size}.")
     check_launch(precision, q=arguments.q)
-    o, final, _, _ = torch.ops.attnproof.triton_chunked_delta_rule(*arguments, chunk_size, precision)
+    o, final, _, _ = torch.ops.attnproof.triton_chunked_delta_rule(*arguments.scaled(), chunk_size, precision)
     return o, final
 
 
 def recurrent_delta_rule(arguments: Arguments) -> tuple[Tensor, Tensor]:
     """The same, token by token. Raises ValueError for over 128 key channels and where Triton cannot run."""
     check_launch(q=arguments.q)
-    o, final = torch.ops.attnproof.triton_recurrent_delta_rule(*arguments)
+    o, final = torch.ops.attnproof.triton_recurrent_delta_rule(*arguments.scaled())
     return o, final
 
 
@@ -83,7 +83,7 @@ def _keep_chunks(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) 
 
 
 def _chunked_backward(ctx: Any, d_o: Tensor, d_final: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-    return *_gradients(d_o, d_final, *ctx.saved_tensors, ctx.chunk_size), None, None, None
+    return *_gradients(d_o, d_final, *ctx.saved_tensors, chunk_size=ctx.chunk_size), None, None, None
 
 
 def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -92,14 +92,15 @@ def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) 
 
 def _recurrent_backward(ctx: Any, d_o: Tensor, d_final: Tensor) -> tuple[Tensor | None, ...]:
     *tensors, _, cu_seqlens = ctx.saved_tensors
-    _, _, states, errors = torch.ops.attnproof.chunked_delta_rule(*ctx.saved_tensors, _BACKWARD_CHUNK)
-    return *_gradients(d_o, d_final, *tensors, states, errors, cu_seqlens, _BACKWARD_CHUNK), None
+    _, _, states, errors = torch.ops.attnproof.chunked_delta_rule(*ctx.saved_tensors, 1.0, _BACKWARD_CHUNK)
+    saved = *tensors, states, errors, cu_seqlens
+    return *_gradients(d_o, d_final, *saved, chunk_size=_BACKWARD_CHUNK), None
 
 
-def _gradients(d_o: Tensor, d_final: Tensor, *inputs: Any) -> tuple[Tensor | None, ...]:
-    """Of q, k, v, g, beta and the initial state."""
+def _gradients(d_o: Tensor, d_final: Tensor, *inputs: Any, chunk_size: int) -> tuple[Tensor | None, ...]:
+    """Of q, which is already scaled, k, v, g, beta and the initial state."""
     d_q, d_k, d_v, d_g, d_beta, d_state = torch.ops.attnproof.chunked_delta_rule_backward(
-        d_o, d_final, *inputs
+        d_o, d_final, *inputs, 1.0, chunk_size
     )
     return d_q, d_k, d_v, None if inputs[3] is None else d_g, d_beta, d_state
 

@@ -49,7 +49,7 @@ def reference_delta(
         check=check,
         dtype=torch.float64,
     )
-    o, state = scan_sequences(_definition, arguments)
+    o, state = scan_sequences(_definition, arguments.scaled())
     return o, state if output_final_state else None
 
 

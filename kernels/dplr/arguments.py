@@ -103,7 +103,7 @@ def prepare_common(
         check=check,
         dtype=dtype,
     )
-    return Arguments(*prepared[:4], a=None, b=None, state=prepared.state, cu_seqlens=cu_seqlens)
+    return Arguments(*prepared.scaled()[:4], a=None, b=None, state=prepared.state, cu_seqlens=cu_seqlens)
 
 
 def no_strength(v: Tensor) -> Tensor:

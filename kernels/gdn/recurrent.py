@@ -57,5 +57,5 @@ def recurrent_gdn(
         beta_logits=beta_logits,
         check=check,
     )
-    o, state = scan_sequences(scan_tokens, arguments)
+    o, state = scan_sequences(scan_tokens, arguments.scaled())
     return o.to(v.dtype), state if output_final_state else None

@@ -27,7 +27,7 @@ def test_operator_passes_opcheck(gates, offsets):
     g = -normal(batch, 11, 2, gates).detach().abs() if gates else None
     beta = normal(batch, 11, 2).detach().sigmoid().requires_grad_()
     cu_seqlens = None if offsets is None else torch.tensor(offsets)
-    arguments = (q, k, v, g, beta, normal(sequences, 2, 4, 3), cu_seqlens, 4)
+    arguments = (q, k, v, g, beta, normal(sequences, 2, 4, 3), cu_seqlens, 0.3, 4)
     assert set(torch.library.opcheck(OPERATOR, arguments).values()) == {"SUCCESS"}
 
 
