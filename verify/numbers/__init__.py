@@ -2,7 +2,7 @@
 
 `protocol` has the vocabulary; `exact`, `ball`, `symbolic`, `float64` and `multiprecision` one system each,
 its library imported only with it; `dual` derivatives over any of them; `formats` the float formats of
-kernels; `triangular` forward substitution.
+kernels; `triangular` forward substitution; `roundoff` bounds of the rounding errors of whole programs.
 """
 
 import importlib
