@@ -14,6 +14,8 @@ dv_j += p_j do.
 from collections.abc import Sequence
 from typing import Any
 
+from verify.audit.gradient.directed_adjoint import row_products
+
 
 def recurrence(
     numbers: Any,
@@ -56,16 +58,9 @@ def recurrence(
         found["k"].append(d_key)
         found["v"].append(d_miss)
         if alpha is not None:
-            found["g"].append(_row_products(n, decayed, d_decayed))
+            found["g"].append(row_products(n, decayed, d_decayed))
         after = d_decayed if alpha is None else n.scale_rows(alpha[t], d_decayed)
     return {field: rows[::-1] for field, rows in found.items() if rows} | {"initial_state": after}
-
-
-def _row_products(numbers: Any, a: Any, b: Any) -> Any:
-    """The column of sums over j of a_ij b_ij."""
-    rows = zip(numbers.row_vectors(a), numbers.row_vectors(b), strict=True)
-    products = [numbers.entry(numbers.matmul(numbers.transpose(x), y), 0, 0) for x, y in rows]
-    return numbers.matrix([[x] for x in products])
 
 
 def attention(
@@ -77,21 +72,35 @@ def attention(
     *,
     scale: Any,
     d_output: Sequence[Any],
+    linear: bool = False,
+    window: int | None = None,
+    **sink: Any,
 ) -> dict[str, Any]:
-    """Gradients by field, as lists of columns; ``weights(numbers, logits)`` is the definition's softmax."""
+    """Gradients by field, as lists of columns; ``weights(numbers, logits)`` are those of the definition.
+
+    ``linear``: they are in proportion to the products themselves, s_j / sum_i s_i, so that ds_j is
+    (dp_j - sum_i p_i dp_i) / sum_i s_i.
+    """
     n = numbers
     d_key = [n.scale(n.number(0), x) for x in k]
     d_value = [n.scale(n.number(0), x) for x in v]
     d_query = []
     for t in range(len(q)):
-        keys, values = n.stack_rows(k[: t + 1]), n.stack_rows(v[: t + 1])
-        p = weights(n, n.matmul(keys, n.scale(scale, q[t])))
+        first = 0 if window is None else max(0, t + 1 - window)
+        keys, values = n.stack_rows(k[first : t + 1]), n.stack_rows(v[first : t + 1])
+        logits = n.matmul(keys, n.scale(scale, q[t]))
+        p = weights(n, logits, **sink)
         d_weight = n.matmul(values, d_output[t])
         mean = n.matmul(n.transpose(p), d_weight)
-        ones = n.matrix([[1]] * (t + 1))
-        d_logit = n.scale_rows(p, n.sub(d_weight, n.matmul(ones, mean)))
+        ones = n.matrix([[1]] * (t + 1 - first))
+        d_logit = n.sub(d_weight, n.matmul(ones, mean))
+        if linear:
+            total = n.entry(n.matmul(n.transpose(ones), logits), 0, 0)
+            d_logit = n.scale(n.reciprocal(total), d_logit)
+        else:
+            d_logit = n.scale_rows(p, d_logit)
         d_query.append(n.scale(scale, n.matmul(n.transpose(keys), d_logit)))
-        for j in range(t + 1):
-            d_key[j] = n.add(d_key[j], n.scale(n.entry(d_logit, j, 0), n.scale(scale, q[t])))
-            d_value[j] = n.add(d_value[j], n.scale(n.entry(p, j, 0), d_output[t]))
+        for i, j in enumerate(range(first, t + 1)):
+            d_key[j] = n.add(d_key[j], n.scale(n.entry(d_logit, i, 0), n.scale(scale, q[t])))
+            d_value[j] = n.add(d_value[j], n.scale(n.entry(p, i, 0), d_output[t]))
     return {"q": d_query, "k": d_key, "v": d_value}

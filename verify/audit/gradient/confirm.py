@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from verify.audit import mechanism
-from verify.audit.case import Array, Case
-from verify.audit.gradient import adjoint
-from verify.audit.gradient.functional import Cotangent, gathered, row_axes
+from verify.audit.case import Case
+from verify.audit.gradient.evaluated import evaluate
+from verify.audit.gradient.functional import Cotangent
 from verify.audit.gradient.reference import Gradients
 from verify.audit.reference.confirm import Confirmation, compare
 from verify.numbers import system
@@ -30,51 +29,8 @@ def confirm(case: Case, functional: Cotangent, gradients: Gradients, precision: 
 
 def ball_gradients(case: Case, functional: Cotangent, precision: int = 128) -> dict[str, Any]:
     """Balls that contain the exact gradients, by field, in arrays of the inputs' shapes."""
-    numbers = system("ball", precision=precision)
-    s, kind = case.shape, case.kind
-    definition = mechanism.definition(case.mechanism)
-    spread: dict[str, Any] = {}
+    from flint import ctx
 
-    def columns(rows: Array) -> list[Any]:
-        return [numbers.matrix([[float(x)] for x in row]) for row in rows]
-
-    def scalars(row: Array) -> list[Any]:
-        return [numbers.number(float(x)) for x in row]
-
-    def matrix(x: Array) -> Any:
-        return numbers.matrix([[float(y) for y in row] for row in x])
-
-    for b, hv in np.ndindex(s.B, s.HV):
-        q, k, v = (columns(case.spread(name)[b, :, hv]) for name in ("q", "k", "v"))
-        options: dict[str, Any] = {"scale": numbers.number(case.scale)}
-        options["d_output"] = columns(functional.output[b, :, hv])
-        if kind.stateful:
-            rates = np.broadcast_to(case.log_decay, (s.B, s.T, s.HV, s.K))[b, :, hv]
-            alpha = [numbers.exp_entries(x) for x in columns(rates)] if kind.gate else None
-            beta = scalars(case.beta[b, :, hv]) if case.beta is not None else None
-            start = np.zeros((s.K, s.V)) if case.initial_state is None else case.initial_state[b, hv]
-            options |= {"state": matrix(start), "d_state": matrix(functional.state[b, hv])}
-            found = adjoint.recurrence(numbers, q, k, v, alpha, beta, **options)
-        else:
-            found = adjoint.attention(numbers, definition.weights, q, k, v, **options)
-        for field, value in found.items():
-            if field not in case.arrays():
-                continue
-            shape = (s.B, s.HV, s.K, s.V)
-            if field == "initial_state":
-                spread.setdefault(field, np.empty(shape, dtype=object))[b, hv] = numbers.to_lists(value)
-                continue
-            rows = np.array([[entry for (entry,) in _list(numbers, x)] for x in value], dtype=object)
-            if row_axes(case, field) == ():
-                rows = rows.sum(-1)
-            target = spread.setdefault(field, np.empty((s.B, s.T, s.HV, *rows.shape[1:]), dtype=object))
-            target[b, :, hv] = rows
-    return {field: gathered(case, field, array) for field, array in spread.items()}
-
-
-def _list(numbers: Any, value: Any) -> list[list[Any]]:
-    """A column's entries; a scalar counts as a column of one."""
-    try:
-        return list(numbers.to_lists(value))
-    except AttributeError:
-        return [[value]]
+    # Heads that share an input are added outside the number system, at the precision of the process.
+    with ctx.workprec(precision):
+        return evaluate(case, functional, system("ball", precision=precision))

@@ -1,5 +1,6 @@
 """Compares the gradients a kernel gave with what they should be."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ import numpy as np
 from verify.audit.case import Array, Case, Outcome, Problem
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.judge import Measure, header, measure, number
-from verify.audit.reference.results import Reference
+from verify.audit.reference.account import reference_entry
+from verify.audit.reference.results import Digits, Reference
 from verify.audit.tolerance.bounds import quantile, underflow
 from verify.audit.tolerance.prediction import Algorithm, GradientPrediction
 from verify.model.verdict import Verdict
@@ -21,22 +23,27 @@ class GradientYardstick:
     """The gradients of one functional, how far a correct kernel may stay from them, and what is predicted.
 
     All by input field: values of the input's shape, tolerances and deviations for the norms of rows.
+    ``kind``, ``note``, ``digits``: the level of the gradients, why it is not the one asked for, what stands.
     """
 
     functional: Cotangent
     values: Mapping[str, Array]
     tolerances: Mapping[str, Array]
     deviations: Mapping[str, Array]
+    kind: str = "float64"
+    note: str = ""
+    digits: Mapping[str, Digits] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class GradientJudgement:
-    """One differentiated run of a kernel, judged."""
+    """One differentiated run of a kernel, judged; ``rules`` is what others' rules say of it, by name."""
 
     case: Case
     outcome: Outcome
     yardstick: GradientYardstick
     measures: Mapping[str, Measure]
+    rules: Mapping[str, bool] = dataclasses.field(default_factory=dict)
 
     @property
     def problem(self) -> Problem | None:
@@ -68,7 +75,12 @@ class GradientJudgement:
         return {
             **header(self.case),
             "verdict": str(self.verdict),
-            "inputs": {field: m.figures(per_token=False) for field, m in self.measures.items()},
+            **reference_entry(self.yardstick),
+            "inputs": {
+                field: m.figures(self.case.dtype_of(field), tokens=field in self.case.kind.tokens)
+                for field, m in self.measures.items()
+            },
+            "rules": dict(self.rules),
             "problem": None if problem is None else {"kind": problem.kind, "message": problem.message},
             "seconds": number(self.outcome.seconds),
         }

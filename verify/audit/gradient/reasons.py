@@ -5,6 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from verify.audit.case import Array, Case
+from verify.audit.diagnosis.backward import (
+    explain_crossed_heads,
+    explain_low_logits,
+    explain_other_keys,
+    explain_subtraction,
+)
 from verify.audit.diagnosis.exponent_range import exponent_limit, thresholds
 from verify.audit.diagnosis.reasons import PROBLEMS
 from verify.audit.gradient.functional import Cotangent
@@ -63,6 +69,8 @@ def _not_finite(lab: Laboratory, broken: Sequence[GradientJudgement]) -> Finding
         if measured:
             listed = "; ".join(f"T = {t}: |g| = {g:.5g}" for t, g in measured.items())
             return Finding("gradient not finite for strong gates", where, f"not finite from {listed}")
+    if (found := explain_low_logits(lab, where)) is not None:
+        return found
     return Finding("gradient not finite", f"finite inputs give gradients that are not: {where}", where)
 
 
@@ -80,6 +88,8 @@ def _wrong(lab: Laboratory, wrong: Sequence[GradientJudgement]) -> Finding:
             f"the gradients of {named} are those of the output alone",
             f"{evidence}; within the tolerances of the gradients of the output",
         )
+    if fields == ["g"] and (found := explain_subtraction(lab, evidence)) is not None:
+        return found
     factors = {field: _factor(field, wrong) for field in fields}
     scaled = {field: c for field, c in factors.items() if c is not None}
     if len(scaled) == len(fields):
@@ -88,6 +98,8 @@ def _wrong(lab: Laboratory, wrong: Sequence[GradientJudgement]) -> Finding:
             for f, c in scaled.items()
         )
         return Finding(f"gradient of {named} off by a factor", f"the gradient {listed}", evidence)
+    if (found := explain_crossed_heads(lab, evidence) or explain_other_keys(lab, evidence)) is not None:
+        return found
     return Finding(
         f"wrong gradient of {named}", f"the gradient of {named} is not that of the definition", evidence
     )

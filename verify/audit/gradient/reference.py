@@ -1,17 +1,21 @@
 """Reference gradients in float64, with rigorous bounds of their errors."""
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from verify.audit.case import Array, Case
+from verify.audit.gradient import directed
 from verify.audit.gradient.functional import Cotangent, gathered, norm
 from verify.audit.reference import attention
 from verify.audit.reference.recurrence import Setting, Step, U, frobenius, row_norm, steps
+from verify.audit.reference.results import Digits
 
 # Bounds all underflow: fewer than 2^40 products, each off by at most 2^-1074, times sizes below 2^30.
 _UNDERFLOW = 2.0**-1000
-_TERMS = ("write", "read", "written")
+_TERMS = ("subtracted", "written")
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +25,18 @@ class Gradients:
     Args:
         values: each of its input's shape.
         errors: bounds of the errors' norms, over the axes of `row_axes`.
-        terms: per output head: the gradient q of the queries, ``[B, T, HV, K]``, and the two parts of that of
-            the keys, write - read; that of what is written, ``[B, T, HV, V]``; empty without a state.
+        terms: per output head: ``subtracted``, the sizes of the terms that add up to the gradient of a sum of
+            gates, q dq and those of the vectors that keys are made of, ``[B, T, HV, K]``; and the gradient of
+            what a delta rule ``written``, ``[B, T, HV, V]``; empty without a state.
+        level, note, digits: as in `verify.audit.reference.results.Reference`; digits by field.
     """
 
     values: dict[str, Array]
     errors: dict[str, Array]
     terms: dict[str, Array]
+    level: str = "float64"
+    note: str = ""
+    digits: Mapping[str, Digits] = dataclasses.field(default_factory=dict)
 
 
 def float64_gradients(case: Case, functional: Cotangent) -> Gradients:
@@ -36,10 +45,13 @@ def float64_gradients(case: Case, functional: Cotangent) -> Gradients:
     Raises:
         RequestError: a gate is not a finite number.
     """
-    parts = _recurrence(case, functional) if case.kind.stateful else _attention(case, functional)
-    terms: dict[str, Array] = {}
-    if "write" in parts:
-        terms = {"q": parts["q"][0]} | {name: parts.pop(name)[0] for name in _TERMS}
+    if not case.kind.stateful:
+        parts = _attention(case, functional)
+    else:
+        parts = (directed.gradients if case.kind.directed else _recurrence)(case, functional)
+    terms = {name: parts.pop(name)[0] for name in _TERMS if name in parts}
+    if "subtracted" in terms:
+        terms["subtracted"] = terms["subtracted"] + np.abs(case.spread("q") * parts["q"][0])
     values, errors = {}, {}
     for field, (spread, error) in parts.items():
         values[field] = gathered(case, field, spread)
@@ -99,10 +111,10 @@ class _Row:
         self.d_written = self._times(_down(after, key), error, key_norm, _down(np.abs(after), np.abs(key)))
         self.d_miss = self.beta[..., None] * self.d_written[0]
         own = U * row_norm(self.d_miss)
-        self.miss_error = (self.beta * self.d_written[1] + own) * up
+        self.miss_error = (np.abs(self.beta) * self.d_written[1] + own) * up
         erased = erases * key[..., None] * self.d_miss[..., None, :]
         decayed = after - erased
-        local = key_norm * (self.beta * inner * row_norm(_down(np.abs(after), np.abs(key))) + own)
+        local = key_norm * (np.abs(self.beta) * inner * row_norm(_down(np.abs(after), np.abs(key))) + own)
         local = erases * (local + U * frobenius(erased) + U * frobenius(decayed))
         self.d_decayed = decayed, (c.stretch[:, t] * error + local) * up
 
@@ -133,8 +145,7 @@ class _Row:
         return {
             "k": (d_key, (error + erases * read + U * row_norm(d_key)) * up),
             "v": (self.d_miss, self.miss_error),
-            "write": (from_write, unbounded),
-            "read": (from_read, unbounded),
+            "subtracted": (np.abs(self.key * from_write) + np.abs(self.key * from_read), unbounded),
             "written": (self.d_written[0], unbounded),
             "beta": (d_beta, beta_error * up),
             "g": ((s.decayed * self.d_decayed[0]).sum(-1), self._gate_error(per_channel=True)),
@@ -180,24 +191,26 @@ def _attention(case: Case, functional: Cotangent) -> dict[str, tuple[Array, Arra
     )
     inner = 2 * (s.T + s.K + s.V + 8) * U
     up = 1 + inner
-    seen = np.tri(s.T, dtype=bool)
+    seen = case.visible
     d_weight = np.where(seen, d_output @ v.swapaxes(-1, -2), 0.0)
     weight_error = inner * (np.abs(d_output) @ np.abs(v).swapaxes(-1, -2))
     mean = (p * d_weight).sum(-1, keepdims=True)
-    mean_error = _product(p, p_error, np.abs(d_weight), weight_error).sum(-1, keepdims=True)
-    mean_error = (mean_error + inner * (p * np.abs(d_weight)).sum(-1, keepdims=True)) * up
+    share = np.abs(p)
+    mean_error = _product(share, p_error, np.abs(d_weight), weight_error).sum(-1, keepdims=True)
+    mean_error = (mean_error + inner * (share * np.abs(d_weight)).sum(-1, keepdims=True)) * up
     centred = d_weight - mean
     centred_error = weight_error + mean_error + U * np.abs(centred)
-    d_logit = p * centred
-    logit_error = _product(p, p_error, np.abs(centred), centred_error) + U * np.abs(d_logit)
+    rate, rate_error = attention.rates(case)
+    d_logit = np.where(seen, rate * centred, 0.0)
+    logit_error = _product(np.abs(rate), rate_error, np.abs(centred), centred_error) + U * np.abs(d_logit)
     logit_error = np.where(seen, logit_error, 0.0) * up
     sizes = logit_error + inner * np.abs(d_logit)
     scale = case.scale
-    norms = [np.linalg.norm(x, axis=-1)[..., None] for x in (q, k, d_output)]
+    norms = [attention.length(x) for x in (q, k, d_output)]
     parts = {
         "q": (scale * (d_logit @ k), abs(scale) * (sizes @ norms[1])),
         "k": (scale * (d_logit.swapaxes(-1, -2) @ q), abs(scale) * (sizes.swapaxes(-1, -2) @ norms[0])),
-        "v": (p.swapaxes(-1, -2) @ d_output, (p_error + inner * p).swapaxes(-1, -2) @ norms[2]),
+        "v": (p.swapaxes(-1, -2) @ d_output, (p_error + inner * share).swapaxes(-1, -2) @ norms[2]),
     }
     return {
         name: (value.swapaxes(1, 2), error[..., 0].swapaxes(1, 2) * up * up)

@@ -21,17 +21,19 @@ def with_running_sums(
     errors stay. Each of the three errs by u of itself and by the error of dq or dk times q or k, and each
     step of the sum by u of the gradient reached. Independent errors add in squares.
     """
-    if case.g is None or algorithm.gate_sums != "running" or algorithm.chunk_size is None:
+    if case.g is None or algorithm.gate_sums == "segment" or algorithm.chunk_size is None:
         return prediction
     u = float(format_named(algorithm.compute_dtype).unit_roundoff)
-    q, k, terms = np.abs(case.spread("q")), np.abs(case.spread("k")), gradients.terms
-    own = u * (q * np.abs(terms["q"]) + k * np.abs(terms["write"]) + k * np.abs(terms["read"]))
+    per_head = case.kind.gate == "head"
+    own = u * gradients.terms["subtracted"]
+    own = own.sum(-1) if per_head else own
     step = u * np.abs(gradients.values["g"])
-    if case.kind.gate == "head":
-        own, q, k = own.sum(-1), np.linalg.norm(q, axis=-1), np.linalg.norm(k, axis=-1)
-    for size, field in ((q, "q"), (k, "k")):
-        deviation = np.repeat(prediction.rows[field], case.shape.HV // case.shape.H, axis=2)
-        own = own + size * (deviation[..., None] if own.ndim == 4 else deviation)
+    for field in ("q", "k", *(name for name in ("a", "b") if name in case.arrays())):
+        size = np.abs(case.spread(field))
+        deviation = prediction.rows[field]
+        if field in case.kind.shared:
+            deviation = np.repeat(deviation, case.shape.HV // case.shape.H, axis=2)
+        own = own + (np.linalg.norm(size, axis=-1) * deviation if per_head else size * deviation[..., None])
     squares = np.square(own) + np.square(step)
     total = np.concatenate([_from_here(part) for part in _chunks(squares, algorithm.chunk_size)], axis=1)
     added = total.sum(-1) if case.kind.gate == "channel" else total

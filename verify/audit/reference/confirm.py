@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from verify.audit.case import Case
-from verify.audit.reference.results import Reference, ball_reference
+from verify.audit.reference.ball import balls
+from verify.audit.reference.results import Reference
 
+_RESOLVED = 2.0**-100
 Row = tuple[list[Any], list[float], float]
 """Balls, the numbers that approximate them, and a bound of the norm of the difference."""
 
@@ -40,7 +42,7 @@ def confirm(
     """
     from flint import ctx
 
-    output, state = ball_reference(case, precision, heads)
+    output, state = balls(case, precision, heads)
     rows: list[Row] = []
     for b, hv in heads if heads is not None else np.ndindex(case.shape.B, case.shape.HV):
         rows += [
@@ -58,11 +60,18 @@ def confirm(
 
 
 def compare(rows: Iterable[Row]) -> Confirmation:
-    """Whether bounds hold, at the current precision of balls."""
+    """Whether bounds hold, at the current precision of balls.
+
+    A bound below 2^-100 of the largest number, as that of an exact result, is taken for that: balls that are
+    not points cannot say of a difference that it is 0.
+    """
     from flint import arb
 
+    everything = list(rows)
+    largest = max((abs(y) for _, approximate, _ in everything for y in approximate), default=0.0)
     counts, worst = {"confirmed": 0, "contradicted": 0, "undecided": 0}, 0.0
-    for exact, approximate, error in rows:
+    for exact, approximate, stated in everything:
+        error = max(stated, largest * _RESOLVED)
         differences = [x - arb(y) for x, y in zip(exact, approximate, strict=True)]
         square = sum((d * d for d in differences), arb(0))
         bound = arb(error) * arb(error)
