@@ -25,7 +25,9 @@ from functools import cache
 import numpy as np
 
 from verify.audit.case import Array, Case, Outcome
+from verify.audit.reference.attention import rates
 from verify.audit.reference.results import Reference
+from verify.audit.reference.transition import growth
 from verify.audit.tolerance.prediction import Algorithm, Prediction
 from verify.model.errors import RequestError
 from verify.numbers.formats import format_named
@@ -58,7 +60,7 @@ def tolerance(
     cells: int,
     false_alarm: float = FALSE_ALARM,
 ) -> Tolerance:
-    """Predicted deviation times a Student quantile, plus the reference's error and underflow.
+    """Predicted deviation times a Student quantile, plus bias, the reference's error and underflow.
 
     Args:
         case: the input.
@@ -78,8 +80,8 @@ def tolerance(
     factor = quantile(false_alarm / (cells * max(numbers, 1)), prediction.runs)
     flushed = underflow(case, algorithm)
     return Tolerance(
-        output=factor * prediction.output + reference.output_error + flushed[0],
-        state=factor * prediction.state + reference.state_error + flushed[1],
+        output=factor * prediction.output + prediction.output_bias + reference.output_error + flushed[0],
+        state=factor * prediction.state + prediction.state_bias + reference.state_error + flushed[1],
         factor=factor,
     )
 
@@ -124,13 +126,19 @@ def underflow(case: Case, algorithm: Algorithm) -> tuple[Array, Array]:
     One operation then errs by at most the smallest normal number. Per token there are fewer than
     8 (K + 1)(V + 1) + 4 C (K + V + C) of them, C the chunk size; each enters the state multiplied by at most
     (1 + ||k||)^2 (1 + beta), stays there without growing (claim kda.transition-spectrum), and is read with
-    scale ||q||. Conversion to the output's format underflows gradually, which the prediction includes.
+    scale ||q||. With directions of their own, the lengths of these stand for that of k, the longest value for
+    beta, and what it grows by is the product of the norms of transitions. Conversion to the output's format
+    underflows gradually, which the prediction includes.
     Softmax attention: a weight that underflows, or its share of a tile, changes the output by at most the
-    smallest number times twice the largest value; its T weights and their T sums of V entries do so.
+    smallest number times twice the largest value; its T weights and their T sums of V entries do so. With the
+    normaliser of linear attention, the state has a column of ones more, and what it changes, in numerator and
+    denominator, is divided by the sum of the weights.
     """
     s = case.shape
-    smallest = float(format_named(algorithm.compute_dtype).min_normal)
-    if not case.kind.stateful:
+    smallest = max(
+        float(format_named(name).min_normal) for name in (algorithm.compute_dtype, algorithm.products) if name
+    )
+    if case.kind.weights == "softmax":
         change = 4 * s.T * (s.K + s.V + 4) * smallest * (1 + np.abs(case.v).max(initial=0.0))
         return np.full((s.B, s.T, s.HV), change), np.zeros((s.B, s.HV))
     chunk = algorithm.chunk_size or 1
@@ -138,6 +146,15 @@ def underflow(case: Case, algorithm: Algorithm) -> tuple[Array, Array]:
     key = np.linalg.norm(case.k, axis=-1).max(initial=0.0)
     query = 1 + abs(case.scale) * np.linalg.norm(case.q, axis=-1).max(initial=0.0)
     state = count * smallest * (1 + key) ** 2 * (1 + case.strength.max(initial=0.0))
+    if case.kind.directed:
+        way = case.directions
+        lengths = [np.linalg.norm(x, axis=-1).max(initial=0.0) for x in (way.read, way.out, way.value)]
+        state *= float(np.prod([1 + x for x in lengths])) * growth(case)
+    if case.kind.weights == "linear":
+        shares = np.abs(rates(case)[0]).max(initial=0.0) * (
+            1 + np.linalg.norm(case.v, axis=-1).max(initial=0.0)
+        )
+        return np.full((s.B, s.T, s.HV), 4 * query * state * shares), np.zeros((s.B, s.HV))
     return np.full((s.B, s.T, s.HV), query * state), np.full((s.B, s.HV), state)
 
 

@@ -1,7 +1,8 @@
 """Runs the model of a kernel's algorithm, forward and backward, with every operation rounded at random."""
 
 import contextlib
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from verify.audit.tolerance.prediction import Algorithm
 
+_LOG2_E = math.log2(math.e)
 _BLOCK = {"chunked": "chunk_size", "tiled": "tile_size"}
 
 
@@ -26,35 +28,52 @@ def run(
     runs: int,
     seed: int,
     functional: Cotangent | None = None,
+    mode: Callable[..., Any] | None = None,
 ) -> dict[str, Array]:
     """What ``runs`` copies of the case, along the batch, give in the precision of ``model`` (None: float64).
 
     The output and, where there is one, the state; or, with a functional, its gradient by input field.
+    ``mode`` makes another dispatch mode than `ProductRounding`, of the same arguments.
     """
     import torch
 
+    from verify.audit.tolerance.prologue import prepared
     from verify.audit.tolerance.rounding import StochasticRounding
+    from verify.audit.tolerance.tensor_core import ProductRounding, core_named
 
     arrays = {name: _tiled(x, runs) for name, x in case.arrays().items()}
-    options: dict[str, Any] = {"scale": case.scale}
+    arguments: dict[str, Any] = {"scale": case.scale}
     if algorithm.chunk_size is not None:
-        options[_BLOCK[algorithm.form]] = algorithm.chunk_size
+        arguments[_BLOCK[algorithm.form]] = algorithm.chunk_size
     if case.kind.stateful:
-        options["output_final_state"] = True
-    function = mechanism.kernel(case.mechanism, algorithm.form)
-    mode = StochasticRounding(model, runs, runs // 2, seed) if model else contextlib.nullcontext()
-    with torch.no_grad(), mode:
-        if model and algorithm.gate_sums == "running" and case.kind.gate:
+        arguments["output_final_state"] = True
+    function = _function(case, algorithm)
+    made, core = mode or ProductRounding, core_named(algorithm.accumulate, algorithm.factors)
+    options: dict[str, Any] = {"factors": algorithm.factors, "core": core}
+    rounding = made(model, runs, runs // 2, seed, **options) if model else contextlib.nullcontext()
+    with torch.no_grad(), rounding:
+        if isinstance(rounding, StochasticRounding) and algorithm.prepares:
+            arrays = prepared(arrays, algorithm, rounding)
+        if model and algorithm.gate_sums != "segment" and case.kind.gate:
             # Backward, subtracting adds other errors: see `gradient.running`.
-            arrays["g"] = _as_subtracted(arrays["g"], algorithm.chunk_size)
+            base2 = algorithm.gate_sums == "running-log2"
+            arrays["g"] = _as_subtracted(arrays["g"], algorithm.chunk_size, _LOG2_E if base2 else 1.0)
     if functional is not None:
         arrays = {name: x.requires_grad_() for name, x in arrays.items()}
-    with torch.set_grad_enabled(functional is not None), mode:
-        output, state = function(**arrays, **options)
+    with torch.set_grad_enabled(functional is not None), rounding:
+        output, state = function(**arrays, **arguments)
         results = {"output": output, "state": state} if case.kind.stateful else {"output": output}
         if functional is not None:
             results = _gradients(arrays, results, functional, runs)
     return {name: x.numpy() for name, x in results.items()}
+
+
+def _function(case: Case, algorithm: "Algorithm") -> Callable[..., Any]:
+    if algorithm.inverse == "doubling":
+        from verify.audit.tolerance.doubling import doubling_delta_rule
+
+        return doubling_delta_rule
+    return mechanism.kernel(case.mechanism, algorithm.form)
 
 
 def _gradients(
@@ -81,8 +100,11 @@ def _tiled(x: Array, runs: int) -> "Tensor":
     return torch.from_numpy(np.tile(x, (runs, *[1] * (x.ndim - 1))))
 
 
-def _as_subtracted(g: "Tensor", chunk_size: int | None) -> "Tensor":
+def _as_subtracted(g: "Tensor", chunk_size: int | None, factor: float = 1.0) -> "Tensor":
     """The gates that differences of rounded running sums amount to, chunk by chunk along T.
+
+    The sums are multiplied by ``factor``: with log2 e their grid is coarser. Rounded at random, two of these
+    may change places, as they never do when rounded to nearest; no decay is made of that.
 
     Our model sums gates over segments. Fed with these, every sum it forms is the difference of two running
     sums that were rounded, which is what such a kernel computes. No gate becomes positive: rounding is
@@ -93,7 +115,8 @@ def _as_subtracted(g: "Tensor", chunk_size: int | None) -> "Tensor":
 
     chunks = []
     for chunk in torch.split(g, chunk_size or g.shape[1], dim=1):
-        sums = chunk.cumsum(1)
+        sums = chunk.cumsum(1) if factor == 1 else chunk.cumsum(1) * factor
         with _disable_current_modes():
-            chunks.append(sums.diff(dim=1, prepend=torch.zeros_like(sums[:, :1])))
+            steps = sums.diff(dim=1, prepend=torch.zeros_like(sums[:, :1])) / factor
+            chunks.append(steps if factor == 1 else steps.clamp(max=0))
     return torch.cat(chunks, dim=1) if chunks else g

@@ -1,5 +1,6 @@
 """How far from the exact result the rounding errors of a kernel's algorithm should take it."""
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
+from verify.audit.forms import PLAIN, GateForm
 from verify.audit.gradient.functional import Cotangent, norm
 from verify.audit.gradient.reference import Gradients
 from verify.audit.reference.results import Reference
@@ -21,6 +23,7 @@ from verify.numbers.formats import FLOAT64, Format, format_named
 
 RUNS = 24
 _OUTPUT_SEED_OFFSET = 1
+_ROWS = ("output", "state", "output_bias", "state_bias")
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,15 @@ class Algorithm:
         form: one of the mechanism's forms.
         chunk_size: tokens per chunk or keys per tile; None for the recurrent form.
         gate_sums: "running" when exponents are differences of running sums over a chunk, which lose the
-            digits of small gates behind a large one; "segment" when they are sums of the gates between.
+            digits of small gates behind a large one; "running-log2" when these are multiplied by log2 e
+            first; "segment" when they are sums of the gates between.
         corrections: "factored" when a chunk's writes are U - W S, whose terms may cancel, which the gradients
             of beta feel; "solved" when one solve gives them.
-        compute_dtype: the format of every intermediate.
+        products: the format that both factors of a matrix product are rounded to; "" for what they are.
+        accumulate: the tensor cores that add up matrix products; "nearest" where additions round to nearest.
+        inverse: "doubling" when a chunk's matrix is inverted by its powers; else "substitution".
+        compute_dtype: the format sums are formed in.
+        storage_dtype: the format a chunked kernel keeps its matrices in between its steps.
         output_dtype: the format of the output; the state comes back in ``state_dtype``.
     """
 
@@ -45,10 +53,41 @@ class Algorithm:
     state_dtype: str
     gate_sums: str = "segment"
     corrections: str = "solved"
+    inverse: str = "substitution"
+    products: str = ""
+    accumulate: str = "nearest"
+    storage_dtype: str = ""
+    gates: GateForm = PLAIN
+    beta_form: str = "value"
+    qk_norm: str = "none"
+    norm_dtype: str = ""
+    """The format normed queries and keys are rounded to; "" for none."""
+
+    @property
+    def model_dtype(self) -> str:
+        """The format of every operation of the model: the coarser one of sums and of what is stored."""
+        both = (self.compute_dtype, self.storage_dtype or self.compute_dtype)
+        return min(both, key=lambda name: format_named(name).precision)
+
+    @property
+    def exact_on_integers(self) -> bool:
+        """Whether small integers stay exact: nothing is kept in a shorter format than sums are formed in."""
+        return self.model_dtype == self.compute_dtype and not self.products
+
+    @property
+    def factors(self) -> Format | None:
+        """The format of the factors of matrix products, where it is another."""
+        return format_named(self.products) if self.products else None
+
+    @property
+    def prepares(self) -> bool:
+        """Whether gates, strengths, queries or keys are computed from what is handed over."""
+        return (self.gates.form, self.beta_form, self.qk_norm) != ("value", "value", "none")
 
     @classmethod
     def of(cls, convention: Convention, dtype: str) -> Self:
-        """What a convention declares, for inputs of ``dtype``."""
+        """What a convention declares, for inputs of ``dtype``; tensor cores and short factors in float32."""
+        single = convention.resolve(convention.compute_dtype, dtype) == "float32"
         return cls(
             form=convention.form,
             chunk_size=convention.chunk_size,
@@ -57,6 +96,16 @@ class Algorithm:
             state_dtype=convention.resolve(convention.state_dtype, dtype),
             gate_sums="segment" if convention.chunk_size is None else convention.gate_sums,
             corrections="solved" if convention.chunk_size is None else convention.corrections,
+            inverse=convention.inverse,
+            products="" if convention.products == "compute" or not single else convention.products,
+            accumulate=convention.accumulate if single else "nearest",
+            storage_dtype=""
+            if convention.chunk_size is None or convention.storage_dtype == "compute"
+            else convention.resolve(convention.storage_dtype, dtype),
+            gates=PLAIN if convention.gate_form == "value" else convention.gates,
+            beta_form=convention.beta_form,
+            qk_norm=convention.qk_norm,
+            norm_dtype=dtype if convention.qk_norm == "unit-rounded" else "",
         )
 
 
@@ -71,11 +120,16 @@ class Prediction:
         output: ``[B, T, HV]``, of the 2-norm over V.
         state: ``[B, HV]``, of the Frobenius norm.
         runs: the number of independent runs of each kind.
+        output_bias: what tensor cores shift the output by, ``[B, T, HV]``, an upper estimate; no part of
+            ``output``, as it comes with the same sign in every run.
+        state_bias: likewise of the state, ``[B, HV]``.
     """
 
     output: Array
     state: Array
     runs: int
+    output_bias: Array | float = 0.0
+    state_bias: Array | float = 0.0
 
 
 def predict(
@@ -103,7 +157,7 @@ def predict(
     path = cache / f"{key(case, algorithm, runs, seed)}.npz" if cache else None
     if path and path.exists():
         with np.load(path) as stored:
-            return Prediction(stored["output"], stored["state"], runs)
+            return Prediction(runs=runs, **{name: stored[name] for name in _ROWS})
     dtypes = {"output": algorithm.output_dtype, "state": algorithm.state_dtype}
     exact = {"output": reference.output}
     if case.kind.stateful:
@@ -114,10 +168,30 @@ def predict(
         output=np.sqrt(np.square(apart["output"]).sum(-1).sum(0) / runs),
         state=np.sqrt(np.square(apart["state"]).sum((-1, -2)).sum(0) / runs) if "state" in apart else nothing,
         runs=runs,
+        **{f"{name}_bias": x for name, x in biases(case, exact, algorithm).items()},
     )
     if path:
-        store(path, {"output": prediction.output, "state": prediction.state})
+        store(path, {name: np.asarray(getattr(prediction, name)) for name in _ROWS})
     return prediction
+
+
+def biases(
+    case: Case, exact: Mapping[str, Array], algorithm: Algorithm, functional: Cotangent | None = None
+) -> dict[str, Array]:
+    """The norms of what cutting toward zero shifts each result by; none where nothing is cut."""
+    if algorithm.accumulate == "nearest":
+        return {}
+    from verify.audit.tolerance.tensor_core import Biased
+
+    found = model.run(case, algorithm, format_named("float32"), 1, 0, functional, mode=Biased)
+    return {
+        name: norm(case, name, found[name] - values) if functional else _lengths(name, found[name] - values)
+        for name, values in exact.items()
+    }
+
+
+def _lengths(name: str, deviation: Array) -> Array:
+    return np.asarray(np.sqrt(np.square(deviation).sum((-1, -2) if name == "state" else -1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +226,8 @@ def predict_gradients(
     rows = {
         field: np.sqrt(np.square(norm(case, field, array)).sum(0) / runs) for field, array in apart.items()
     }
+    for field, shift in biases(case, gradients.values, algorithm, functional).items():
+        rows[field] = rows[field] + shift
     if path:
         store(path, rows)
     return GradientPrediction(rows, runs)
@@ -175,18 +251,19 @@ def deviations(
     seed: int,
     functional: Cotangent | None = None,
 ) -> dict[str, Array]:
-    """Deviation of each run from the exact results, named as `model.run` names them: ``[2 runs, ...]``.
+    """Deviation of each run from the unrounded one, named as `model.run` names them: ``[2 runs, ...]``.
 
     The first half of the runs is coherent, the second is not.
 
     For float64 computation, which cannot be rounded within float64, the errors are those of float32
     arithmetic times 2^-29: to first order in u a rounding error is proportional to u.
     """
-    compute = format_named(algorithm.compute_dtype)
+    compute = format_named(algorithm.model_dtype)
     modelled = format_named("float32") if compute == FLOAT64 else compute
     ratio = float(compute.unit_roundoff / modelled.unit_roundoff)
     rounded = model.run(case, algorithm, modelled, 2 * runs, seed, functional)
-    plain = exact if ratio == 1 else model.run(case, algorithm, None, 1, seed, functional)
+    # Not the exact results: were the model wrong, its fault would pass for rounding and excuse any kernel.
+    plain = model.run(case, algorithm, None, 1, seed, functional)
     results = {}
     for name, values in exact.items():
         deviation = (rounded[name].reshape(2 * runs, *values.shape) - plain[name]) * ratio
@@ -221,7 +298,7 @@ def key(case: Case, algorithm: Algorithm, runs: int, seed: int, *further: Array)
         case.scale,
         list(case.q.shape),
         list(case.v.shape),
-        vars(algorithm),
+        dataclasses.asdict(algorithm),
         runs,
         seed,
     ]
@@ -236,6 +313,7 @@ def _sources() -> list[str | None]:
         audit / "tolerance",
         audit / "reference",
         audit / "gradient",
+        audit / "forms.py",
         audit.parent / "numbers",
         registry.room_path("kernels"),
     ]

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch._library.custom_ops import _maybe_get_opdef
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from verify.audit.tolerance.operations import ELEMENTARY, FORMULAS, MOVES, ROUNDED
 from verify.numbers.formats import Format
 
 _FLOAT64_PRECISION = 53
@@ -29,22 +30,6 @@ _EXPONENT = _MAGNITUDE - _MANTISSA
 _LOW_HALF = (1 << 32) - 1
 # Odd multipliers of the finaliser of MurmurHash3 (Appleby), as signed 64-bit integers.
 _MIX = (-49064778989728563, -4265267296055464877)
-
-# Their results are among their operands (or constants 0 and 1), so that there is nothing to round.
-_MOVE_NAMES = """
-abs alias amax amin arange as_strided cat clone constant_pad_nd copy_ detach diag_embed diagonal
-diagonal_backward diagonal_copy empty empty_like expand eye fill_ flip full full_like index
-index_select lift_fresh _local_scalar_dense masked_fill max maximum min minimum neg new_empty
-new_full new_zeros ones ones_like permute repeat _reshape_alias roll scalar_tensor select
-select_backward select_scatter slice slice_backward slice_scatter split split_with_sizes squeeze
-stack t _to_copy transpose tril triu unbind unfold _unsafe_view unsqueeze view where zero_ zeros
-zeros_like
-"""
-# Libraries promise one unit in the last place for these, not correct rounding.
-_ELEMENTARY_NAMES = """
-cos exp exp2 expm1 log log1p log2 pow rsqrt sigmoid silu sin softplus tanh
-"""
-_MOVES, _ELEMENTARY = frozenset(_MOVE_NAMES.split()), frozenset(_ELEMENTARY_NAMES.split())
 
 
 class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -66,8 +51,8 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         if target.precision >= _FLOAT64_PRECISION:
             raise ValueError(f"{target.name} cannot be modelled within float64")
-        self._target = target
-        self._runs, self._coherent = runs, coherent
+        self.target = target
+        self._runs, self._coherent, self._seed = runs, coherent, seed
         self._operations = 0
         self._u = float(target.unit_roundoff)
         keys = torch.Generator().manual_seed(seed)
@@ -75,6 +60,10 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._keys = torch.stack(draws).unsqueeze(-1)
         self._rules: dict[str, Callable[..., Tensor]] = {
             "bmm": self._product,
+            "baddbmm": self._added_product,
+            "mm": self._common_product,
+            "addmm": self._added_common_product,
+            "index_add": self._added_at,
             "sum": self._sum,
             "cumsum": self._cumulative_sum,
             "linalg_solve_triangular": self._substitution,
@@ -83,19 +72,25 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        kwargs = kwargs or {}
+        kwargs = dict(kwargs or {})
         name = func._schema.name.removeprefix("aten::")
-        if name in self._rules:
-            return self._rules[name](*args, **kwargs)
-        moves = name in _MOVES or name.rstrip("_") in _MOVES
+        plain = name.rstrip("_")
+        if plain in self._rules:
+            return _stored(func, args, kwargs.pop("out", None), self._rules[plain](*args, **kwargs))
+        moves = name in MOVES or plain in MOVES
         if not moves and (parts := self._inside(func, args, kwargs)) is not NotImplemented:
             return parts
+        if plain in ("add", "sub") and kwargs.get("alpha", 1) not in (1, -1):
+            args = (args[0], self._multiple(kwargs.pop("alpha"), args[1]), *args[2:])
+        if plain in FORMULAS:
+            with self:
+                return _stored(func, args, kwargs.pop("out", None), FORMULAS[plain](*args, **kwargs))
         out = func(*args, **kwargs)
         if moves or not isinstance(out, Tensor) or not out.is_floating_point():
             return out
-        if torch.Tag.pointwise not in func.tags:
+        if plain not in ROUNDED | ELEMENTARY:
             raise NotImplementedError(f"stochastic rounding has no rule for the torch operation {name}")
-        rounded = self._elementary(args, out) if name.rstrip("_") in _ELEMENTARY else self.round(out)
+        rounded = self._elementary(args, out) if plain in ELEMENTARY else self.round(out)
         return out.copy_(rounded) if func._schema.is_mutable else rounded
 
     def _inside(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -104,10 +99,14 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         with self:
             return func.decompose(*args, **kwargs) if operator is None else operator._init_fn(*args, **kwargs)
 
+    def to(self, target: Format) -> "StochasticRounding":
+        """The same runs, rounding to another format."""
+        return StochasticRounding(target, self._runs, self._coherent, self._seed)
+
     def round(self, x: Tensor) -> Tensor:
         """Each entry moved to a neighbour on the grid, with probabilities that make the mean error 0."""
         x = x.contiguous()
-        dropped = _FLOAT64_PRECISION - self._target.precision
+        dropped = _FLOAT64_PRECISION - self.target.precision
         offset = self._hash(x, 0).bitwise_right_shift_(64 - dropped).bitwise_and_((1 << dropped) - 1)
         # Adding a random part of a quantum and cutting off: sign and exponent take the carry as they should.
         offset.add_(x.view(torch.int64)).bitwise_and_(-1 << dropped)
@@ -159,6 +158,60 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
         spread = squares.mul_((n + 1) / 6 + 1 - 1 / n).add_(exact_sum * exact_sum, alpha=(n - 2) / 3)
         return self._perturbed(exact_sum, spread, self._exact(n, a, b))
 
+    def _added_product(
+        self, addend: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
+    ) -> Tensor:
+        """beta addend + alpha a b: where two ways to add differ, the one that errs more.
+
+        Either the product is rounded and then added; or the addend c is one of n + 1 terms of the sum, in a
+        random order, as in an accumulator that starts from it: then as in `_product`, with N = n + 1 terms
+        and n products, (N + 1)/6 - 1/N of the squares with c, (N - 2)/3 of the whole sum's and 1 of p's.
+        """
+        n, c = a.shape[-1], addend if beta == 1 else self._multiple(beta, addend)
+        a = a if alpha == 1 else self._multiple(alpha, a)
+        product, squares = a @ b, (a * a) @ (b * b)
+        total, own = (c if beta else 0) + product, c * c if beta else torch.zeros_like(product)
+        if n == 0 or beta == 0:
+            return self._product(a, b) if n else self.round(total)
+        apart = squares * ((n + 1) / 6 + 1 - 1 / n) + product * product * ((n + 1) / 3)
+        joined = (squares + own) * ((n + 2) / 6 - 1 / (n + 1)) + squares + total * total * ((n - 1) / 3)
+        exact = self._exact(n + 1, a, b, addend=c.expand_as(product))
+        return self._perturbed(total, torch.maximum(apart, joined), exact)
+
+    def _common_product(self, a: Tensor, b: Tensor) -> Tensor:
+        """A product with a matrix that all runs have in common."""
+        return self._product(*self._per_run(a, b)).flatten(0, 1)
+
+    def _added_common_product(
+        self, addend: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
+    ) -> Tensor:
+        """As `_added_product`, with a matrix that all runs have in common."""
+        rows, common = self._per_run(a, b)
+        c = addend.expand(a.shape[0], b.shape[1]).reshape(*rows.shape[:2], b.shape[1])
+        return self._added_product(c, rows, common, beta=beta, alpha=alpha).flatten(0, 1)
+
+    def _per_run(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        """a [runs * rows, n] and b [n, p] as a batch of one pair per run."""
+        if not a.shape[0] or a.shape[0] % self._runs:
+            raise NotImplementedError(
+                f"a matrix of shape {list(a.shape)} does not have the {self._runs} runs along its first axis"
+            )
+        return a.reshape(self._runs, -1, a.shape[1]), b.expand(self._runs, *b.shape)
+
+    def _multiple(self, factor: float, x: Any) -> Any:
+        """factor x, rounded where x is a tensor; exact for powers of two."""
+        return self.round(x * factor) if isinstance(x, Tensor) and x.ndim else x * factor
+
+    def _added_at(self, x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+        """x with the slices of a source added where an index says, one after another, each sum rounded."""
+        if dim % x.ndim == 0:
+            raise NotImplementedError("adding along the first axis would mix the runs")
+        result, terms = x.clone(), source if alpha == 1 else self._multiple(alpha, source)
+        for position, term in zip(index.tolist(), terms.unbind(dim), strict=True):
+            place = result.select(dim, position)
+            place.copy_(self.round(place + term))
+        return result
+
     def _sum(self, x: Tensor, dim: Any = None, keepdim: bool = False, **options: Any) -> Tensor:
         """A sum over some axes, in a random order: as `_product`, without the roundings of the products."""
         dims = sorted(d % x.ndim for d in (dim or range(x.ndim)))
@@ -179,19 +232,22 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             error.masked_fill_(exact.view(-1, *[1] * (error.ndim - 1)), 0.0)
         return self.round(error.add_(value))
 
-    def _exact(self, n: int, *factors: Tensor) -> Tensor | None:
+    def _exact(self, n: int, *factors: Tensor, addend: Tensor | None = None) -> Tensor | None:
         """Per index of the first axis: whether no order of the sum can round; None if nowhere.
 
-        Sufficient: all products are multiples of one power of two, and n times the largest product stays
-        below 2**precision of them. What fails on a few entries fails on all, so that these are tried first.
+        Sufficient: all products, and the addend, are multiples of one power of two, and n times the largest
+        of them stays below 2**precision of it. What fails on a few entries fails on all, so that these are
+        tried first.
         """
-        limit = 2.0**self._target.precision
-        flat = [factor.reshape(factor.shape[0], -1) for factor in factors]
+        limit = 2.0**self.target.precision
+        flat = [x.reshape(x.shape[0], -1) for x in (*factors, *([] if addend is None else [addend]))]
         for sample in ([x[:, :8] for x in flat], flat):
             measures = [_unit_and_size(x) for x in sample]
-            units = math.prod(unit for unit, _ in measures)
-            sizes = math.prod(size for _, size in measures)
-            exact = torch.as_tensor(n * sizes < limit * units)
+            units = torch.as_tensor(math.prod(unit for unit, _ in measures[: len(factors)]))
+            sizes = torch.as_tensor(math.prod(size for _, size in measures[: len(factors)]))
+            for unit, size in measures[len(factors) :]:
+                units, sizes = torch.minimum(units, unit), torch.maximum(sizes, size)
+            exact = n * sizes < limit * units
             if not exact.any():
                 return None
         return exact
@@ -215,9 +271,16 @@ class StochasticRounding(TorchDispatchMode):  # type: ignore[no-untyped-call]
             lower, right = lower.flip(-1, -2), right.flip(-2)
         solved = right.clone()
         for i in range(1, lower.shape[-1]):
-            known = self._product(lower[:, i : i + 1, :i], solved[:, :i])
+            # Not a matrix product of the kernel, whose factors another class may round.
+            known = StochasticRounding._product(self, lower[:, i : i + 1, :i], solved[:, :i])
             solved[:, i : i + 1] = self.round(solved[:, i : i + 1] - known)
         return (solved.flip(-2) if upper else solved).reshape(b.shape)
+
+
+def _stored(func: Any, args: tuple[Any, ...], out: Tensor | None, result: Tensor) -> Tensor:
+    """The result, in the tensor that the operation writes to, if any."""
+    target = args[0] if out is None and func._schema.is_mutable else out
+    return result if target is None else target.copy_(result)
 
 
 def _unit_and_size(x: Tensor) -> tuple[Tensor, Tensor]:
