@@ -1,164 +1,28 @@
-"""How a kernel wants to be called: argument names, gate space, layouts, dtypes, sizes it accepts."""
+"""How a kernel wants to be called: its declaration, and what that makes of a case."""
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
+from verify.audit import forms
 from verify.audit.case import Array, Case
-from verify.audit.convention_file import INPUTS, checked, read
-from verify.audit.mechanism import Mechanism, named
-from verify.model.errors import RequestError
-
-# exp of this underflows to zero in every format; stands for the logarithm of a decay handed over as 0.
-_LN_OF_ZERO = -1e5
+from verify.audit.declaration import Declaration
+from verify.numbers.formats import format_named, round_array
 
 
 @dataclass(frozen=True)
-class Convention:
-    """The contract between a :class:`Case` and one function.
-
-    Args:
-        name: preset name, or path of the user's file.
-        mechanism: one of ``verify.audit.mechanism.MECHANISMS``.
-        summary: one line for people.
-        arguments: our field to their argument name; names of fields that the mechanism does not have are not
-            used. Without ``initial_state`` the function takes no state, without ``scale`` no scale.
-        positional: our fields handed over by position, in order; all others go by keyword.
-        gate_space: what their ``g`` is: natural log of the decay, log to base 2, or the decay.
-        scale: ``"fixed"`` when the function multiplies queries by ``K**-0.5`` itself.
-        token_layout: ``[B, T, H, K]`` or ``[B, H, T, K]``, for all inputs and the output.
-        state_layout: ``[B, HV, K, V]`` or ``[B, HV, V, K]``.
-        grouped_heads: whether HV > H is accepted (value head hv reads q/k head hv // (HV // H)).
-        length_multiple: T must be a multiple of this.
-        form: the algorithm, for the derived tolerance.
-        chunk_size: tokens per chunk, or keys per tile; None for a recurrent function.
-        gate_sums: how a chunked function forms the exponent between two tokens: ``"running"``, the
-            difference of two running sums over the chunk, or ``"segment"``, the sum of the gates between.
-        corrections: how a chunked function that erases finds what it writes: ``"factored"``, U - W S from
-            stored factors, or ``"solved"``, by one solve for the difference.
-        compute_dtype: dtype the algorithm accumulates in (a rule, see :meth:`resolve`).
-        output_dtype: dtype the output must come back in (a rule).
-        state_dtype: dtype the final state must come back in (a rule).
-        returns: a pair (output, state), the output alone, or a tuple that starts with the output.
-        gradients: what may be differentiated: nothing, the output, or the final state too.
-        cu_seqlens: their argument for the offsets of sequences packed along T (int64, B = 1); "" for none.
-        extra: further keyword arguments, e.g. ``{"output_final_state": True}``.
-        initial_state_required: the function takes no None; an absent state goes over as zeros.
-        supports_empty: whether T = 0 is accepted.
-    """
-
-    name: str
-    mechanism: str
-    summary: str = ""
-    arguments: Mapping[str, str] = field(default_factory=lambda: {name: name for name in INPUTS})
-    positional: tuple[str, ...] = ()
-    gate_space: str = "ln"
-    scale: str = "argument"
-    token_layout: str = "BTHD"
-    state_layout: str = "KV"
-    grouped_heads: bool = True
-    length_multiple: int = 1
-    form: str = "recurrent"
-    chunk_size: int | None = None
-    gate_sums: str = "running"
-    corrections: str = "factored"
-    compute_dtype: str = "float32"
-    output_dtype: str = "input"
-    state_dtype: str = "float32"
-    returns: str = "output-and-state"
-    gradients: str = "none"
-    cu_seqlens: str = ""
-    extra: Mapping[str, bool | int | float | str] = field(default_factory=dict)
-    initial_state_required: bool = False
-    supports_empty: bool = True
-
-    @classmethod
-    def load(cls, name: str, mechanism: str, target: str | None = None) -> Self:
-        """The preset ``name``, or the TOML file ``name``, for one function.
-
-        Args:
-            name: a preset (see `convention_file.presets`) or the path of a ``.toml`` file of the same form.
-            mechanism: one of ``verify.audit.mechanism.MECHANISMS``.
-            target: function name or whole target text; selects the entry under ``[functions]``.
-
-        Raises:
-            RequestError: unknown name, unreadable file, unknown field or value, or a function that
-                is of the other mechanism.
-        """
-        named(mechanism)
-        table = read(name)
-        functions = table.pop("functions", {})
-        if not isinstance(functions, dict):
-            raise RequestError(f"convention {name}: functions must be tables, one per function name")
-        known = [f.name for f in dataclasses.fields(cls) if f.name != "name"]
-        fields = checked(table, known, name)
-        for function, entry in functions.items():
-            overrides = checked(entry, known, f"{name}, function {function}")
-            if target is not None and function == _function_name(target):
-                fields.update(overrides)
-                if overrides.get("form") == "recurrent":
-                    fields.pop("chunk_size", None)
-        if fields.setdefault("mechanism", mechanism) != mechanism:
-            raise RequestError(
-                f"{_function_name(target or name)} is a {fields['mechanism']} function in convention {name}, "
-                f"not {mechanism}; ask for mechanism {fields['mechanism']}"
-            )
-        convention = cls(name=name, **fields)
-        convention._check_consistency()
-        return convention
-
-    def _check_consistency(self) -> None:
-        if missing := [f for f in self.kind.tokens if f not in self.arguments]:
-            raise RequestError(f"convention {self.name}: arguments has no name for {', '.join(missing)}")
-        if ("scale" in self.arguments) != (self.scale == "argument"):
-            raise RequestError(
-                f"convention {self.name}: scale is {self.scale!r}, so arguments must "
-                f"{'name' if self.scale == 'argument' else 'not name'} scale"
-            )
-        if (self.chunk_size is None) != (self.form == "recurrent"):
-            raise RequestError(
-                f"convention {self.name}: chunk_size is for chunked functions and needed there, "
-                f"got form {self.form!r} with chunk_size {self.chunk_size}"
-            )
-        if not self.kind.stateful and self.returns == "output-and-state":
-            raise RequestError(
-                f"convention {self.name}: {self.mechanism} has no state to return; "
-                f"returns must be output or output-first"
-            )
-        if self.form not in self.kind.forms:
-            raise RequestError(
-                f"convention {self.name}: {self.mechanism} has no form {self.form!r}, "
-                f"only {', '.join(self.kind.forms)}"
-            )
-
-    @property
-    def kind(self) -> Mechanism:
-        """What the mechanism takes and carries."""
-        return named(self.mechanism)
-
-    @property
-    def takes_initial_state(self) -> bool:
-        return self.kind.stateful and "initial_state" in self.arguments
-
-    @property
-    def returns_state(self) -> bool:
-        return self.kind.stateful and self.returns == "output-and-state"
-
-    @staticmethod
-    def resolve(rule: str, dtype: str) -> str:
-        """The dtype a rule names for inputs of ``dtype``; "at-least-float32" keeps float64."""
-        if rule == "at-least-float32":
-            return "float64" if dtype == "float64" else "float32"
-        return dtype if rule == "input" else rule
+class Convention(Declaration):
+    """The contract between a :class:`Case` and one function. Its fields are those of `Declaration`."""
 
     def refusal(self, case: Case) -> str | None:
         """Why the function does not promise to accept ``case``; None when it does."""
-        s = case.shape
+        s, usual = case.shape, case.kind.scale(case.shape.K)
         if case.mechanism != self.mechanism:
             return f"the case is {case.mechanism} and the convention {self.mechanism}"
+        if self.dtypes and case.dtype not in self.dtypes:
+            return f"{case.dtype} is not supported, only {', '.join(self.dtypes)}"
+        if self.head_size and {s.K, s.V} != {self.head_size}:
+            return f"K = {s.K} and V = {s.V} are not supported, only K = V = {self.head_size}"
         if s.T % self.length_multiple:
             return f"T = {s.T} is not a multiple of {self.length_multiple}"
         if s.T == 0 and not self.supports_empty:
@@ -167,68 +31,158 @@ class Convention:
             return f"grouped heads (HV = {s.HV}, H = {s.H}) are not supported"
         if case.initial_state is not None and not self.takes_initial_state:
             return "an initial state is not supported"
-        if self.scale == "fixed" and case.scale != s.K**-0.5:
-            return f"scale {case.scale} is not supported, it is fixed at K**-0.5 = {s.K**-0.5}"
+        if self.scale == "fixed" and case.scale != usual:
+            return f"scale {case.scale} is not supported, it is fixed at {usual}"
+        largest = {"value": np.inf, "sigmoid": 1.0, "2*sigmoid": 2.0}[self.beta_form]
+        if case.beta is not None and case.beta.max(initial=0.0) > largest:
+            return f"a write strength above {largest:g} is none that {self.beta_form} gives"
         return None
 
     def inputs(self, case: Case) -> dict[str, tuple[Array, str]]:
-        """Array and dtype to hand over for each of our fields, in their gate space and layout."""
-        handed = {f: (a, case.dtype_of(f)) for f, a in case.arrays().items()}
-        if case.g is not None:
-            handed["g"] = (self._gate(case.g, case.gate_dtype), case.gate_dtype)
-        handed = {f: (self.swap_tokens(a) if f in case.kind.tokens else a, d) for f, (a, d) in handed.items()}
+        """Array and dtype to hand over for each of our fields, in their forms and layout."""
+        handed = {f: (self._handed(case, f), self.dtype_of(case, f)) for f in case.arrays()}
+        handed = {
+            f: (self.their_tokens(case, a, f) if f in case.kind.tokens else a, d)
+            for f, (a, d) in handed.items()
+        }
         s = case.shape
         if self.initial_state_required and "initial_state" not in handed:
             handed["initial_state"] = (np.zeros((s.B, s.HV, s.K, s.V)), case.gate_dtype)
         if "initial_state" in handed:
-            handed["initial_state"] = (self.swap_state(handed["initial_state"][0]), case.gate_dtype)
-        return handed
+            state, dtype = handed["initial_state"]
+            handed["initial_state"] = self.their_state(case, state), dtype
+        return handed | self._constants(case)
+
+    def dtype_of(self, case: Case, field: str) -> str:
+        """The dtype an input is handed over in."""
+        own = field == "initial_state" or field in case.kind.data or self.gate_dtype == "at-least-float32"
+        return case.dtype_of(field) if own else self.resolve(self.gate_dtype, case.dtype)
+
+    def as_seen(self, case: Case) -> Case:
+        """The case whose exact solution the function is asked for.
+
+        Converting an input to another form rounds it once more, and the function may norm what it is handed;
+        the reference must start from what was really asked for. Where nothing is converted this is ``case``.
+        """
+        return self.understood(case, {f: self._handed(case, f) for f in case.arrays()})
+
+    def understood(self, case: Case, handed: dict[str, Array]) -> Case:
+        """The case that arrays in our layout mean to this convention."""
+        meant = dict(handed)
+        if "g" in handed:
+            meant["g"] = self.gates.asked(handed["g"])
+            if self.gate_form == "step":
+                meant["v"] = handed["v"] * handed["g"][..., None]
+        if "beta" in handed:
+            meant["beta"] = forms.beta_asked(self.beta_form, handed["beta"])
+        if self.qk_norm != "none":
+            meant |= {f: forms.unit(handed[f], self.qk_norm_eps) for f in ("q", "k")}
+        changes: dict[str, object] = {
+            f: a for f, a in meant.items() if not np.array_equal(a, getattr(case, f))
+        }
+        if not changes:
+            return case
+        normed = {"dtype": "float64"} if changes.keys() & set(case.kind.data) else {}
+        return case.replace(**changes, **normed, gate_dtype="float64")
+
+    def _handed(self, case: Case, field: str) -> Array:
+        """What goes over for one input, in our layout."""
+        array: Array = getattr(case, field)
+        dtype = self.dtype_of(case, field)
+        if field == "g" and (self.gate_form, self.gate_space) != ("value", "ln"):
+            array = self.gates.handed(array)
+        elif field == "beta" and self.beta_form != "value":
+            array = forms.beta_handed(self.beta_form, array)
+        elif dtype == case.dtype_of(field):
+            return array
+        return round_array(format_named(dtype), array)
+
+    def _constants(self, case: Case) -> dict[str, tuple[Array, str]]:
+        """The constants of the gate form, float32, and the logit of a sink."""
+        if case.kind.sink is not None and "sink" in self.arguments:
+            return {"sink": (np.full(case.shape.HV, case.kind.sink), case.gate_dtype)}
+        if case.g is None or self.gate_form == "value":
+            return {}
+        heads, channels = case.g.shape[2], case.g.shape[3] if case.g.ndim == 4 else None
+        rates = self.their_heads(case, self.gates.a_log(heads), 0)
+        bias = self.their_heads(case, self.gates.bias(heads, channels), 0)
+        bias = bias.reshape(-1) if self.dt_bias_shape == "flat" else bias
+        found = {"A" if self.gate_form == "step" else "A_log": rates, "dt_bias": bias}
+        return {f: (a, "float32") for f, a in found.items() if f in self.arguments}
 
     def own_gradient(self, case: Case, field: str, array: Array) -> Array:
         """A gradient in their layout and gate space, brought to ours."""
         if field == "initial_state":
-            return self.swap_state(array)
-        array = self.swap_tokens(array) if field in case.kind.tokens else array
+            return self.our_state(case, array)
+        array = self.our_tokens(case, array, field) if field in case.kind.tokens else array
         if field != "g" or self.gate_space == "ln":
             return array
         seen = self.as_seen(case)
         assert seen.g is not None
         return np.asarray(array / np.log(2.0) if self.gate_space == "log2" else array * np.exp(seen.g))
 
+    def numbers(self, case: Case) -> dict[str, float]:
+        """The scale and the gates' lower bound, by their argument names."""
+        found = {"scale": case.scale, "lower_bound": self.lower_bound}
+        return {self.arguments[f]: x for f, x in found.items() if f in self.arguments}
+
     def absent(self, case: Case) -> dict[str, None]:
         """Their argument names that must be given although the case has nothing for them."""
         missing = self.takes_initial_state and case.initial_state is None and not self.initial_state_required
         return {self.arguments["initial_state"]: None} if missing else {}
 
-    def swap_tokens(self, array: Array) -> Array:
-        """Between our layout of tokens and heads and theirs; its own inverse."""
+    def their_tokens(self, case: Case, array: Array, field: str = "") -> Array:
+        """An input ``[B, T, heads, ...]`` in their layout; no field: the output."""
+        array = array if field in case.kind.shared else self.their_heads(case, array, 2)
+        if self.token_layout == "THD":
+            return array.reshape(-1, *array.shape[2:])
         return array.swapaxes(1, 2) if self.token_layout == "BHTD" else array
 
-    def swap_state(self, state: Array) -> Array:
-        """Between our state layout and theirs; its own inverse."""
+    def our_tokens(self, case: Case, array: Array, field: str = "") -> Array:
+        """The inverse of `their_tokens`."""
+        if self.token_layout == "THD":
+            array = array.reshape(case.shape.B, case.shape.T, *array.shape[1:])
+        array = array.swapaxes(1, 2) if self.token_layout == "BHTD" else array
+        return array if field in case.kind.shared else self._our_heads(case, array, 2)
+
+    def their_state(self, case: Case, state: Array) -> Array:
+        """A state ``[B, HV, K, V]`` in their layout."""
+        state = self.their_heads(case, state, 1)
         return state.swapaxes(-1, -2) if self.state_layout == "VK" else state
 
-    def as_seen(self, case: Case) -> Case:
-        """The case whose exact solution the function is asked for.
+    def our_state(self, case: Case, state: Array) -> Array:
+        """The inverse of `their_state`."""
+        state = state.swapaxes(-1, -2) if self.state_layout == "VK" else state
+        return self._our_heads(case, state, 1)
 
-        Converting the gate to another space rounds it once more; the reference must start from
-        what was really handed over. For ``gate_space = "ln"`` this is ``case`` itself.
-        """
-        if self.gate_space == "ln" or case.g is None:
-            return case
-        gate = self._gate(case.g, case.gate_dtype)
-        if self.gate_space == "log2":
-            seen = gate * np.log(2.0)
-        else:
-            seen = np.log(gate, out=np.full_like(gate, _LN_OF_ZERO), where=gate > 0)
-        return case.replace(g=seen, gate_dtype="float64")
+    def promised(self, case: Case, sequences: int) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shape and dtype of the output and of the final state, in their layout."""
+        s = case.shape
+        inner = (s.K, s.V) if self.state_layout == "KV" else (s.V, s.K)
+        tokens = {"BTHD": (s.B, s.T, s.HV), "BHTD": (s.B, s.HV, s.T), "THD": (s.B * s.T, s.HV)}
+        return {
+            "output": ((*tokens[self.token_layout], s.V), self.resolve(self.output_dtype, case.dtype)),
+            "final_state": ((sequences, s.HV, *inner), self.resolve(self.state_dtype, case.dtype)),
+        }
 
-    def _gate(self, g: Array, dtype: str) -> Array:
-        if self.gate_space == "ln":
-            return g
-        theirs = g / np.log(2.0) if self.gate_space == "log2" else np.exp(g)
-        return np.asarray(theirs.astype(dtype), dtype=np.float64)
+    def other_layout(self, name: str, got: tuple[int, ...], promised: tuple[int, ...]) -> str:
+        """Which other layout a shape is that of, as the end of a sentence; "" for none."""
+        if name == "final_state" and got == (*promised[:-2], promised[-1], promised[-2]):
+            return f'; matches if state_layout = "{"VK" if self.state_layout == "KV" else "KV"}"'
+        if name == "output" and len(promised) == 4 and got == tuple(promised[i] for i in (0, 2, 1, 3)):
+            return f'; matches if token_layout = "{"BHTD" if self.token_layout == "BTHD" else "BTHD"}"'
+        return ""
 
+    def their_heads(self, case: Case, array: Array, axis: int) -> Array:
+        """Output heads along an axis in their order."""
+        return array if self.head_order == "repeated" else array.take(self._tiled(case), axis)
 
-def _function_name(target: str) -> str:
-    return target.rpartition(":")[2].split(".")[0]
+    def _our_heads(self, case: Case, array: Array, axis: int) -> Array:
+        return array if self.head_order == "repeated" else array.take(self._tiled(case).argsort(), axis)
+
+    @staticmethod
+    def _tiled(case: Case) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Our number of their head j, which reads lent head j % H."""
+        s = case.shape
+        theirs = np.arange(s.HV)
+        return theirs % s.H * (s.HV // s.H) + theirs // s.H
