@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from verify.audit.mechanism import Mechanism, named
 from verify.audit.subject import rawbits
-from verify.model.errors import RequestError, unknown_name
+from verify.model.errors import RequestError
 
 Array = NDArray[np.float64]
 ProblemKind = Literal[
@@ -26,6 +26,13 @@ ProblemKind = Literal[
     "no-gradient",
 ]
 DTYPES = ("float64", "float32", "bfloat16", "float16")
+FIELDS = ("q", "k", "v", "g", "beta", "a", "b", "w", "initial_state")
+
+
+def check_dtype(name: str) -> None:
+    """Raise a RequestError, which lists the dtypes there are, where q, k and v cannot be of this one."""
+    if name not in DTYPES:
+        raise RequestError(f"unknown dtype {name!r}; --dtype takes {', '.join(DTYPES[:-1])} or {DTYPES[-1]}")
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,25 @@ class Shape:
 
 
 @dataclass(frozen=True, eq=False)
+class Directions:
+    """S <- Diag(e^g) S + out held^T + key value^T, held = read^T S, of S before or after its decay.
+
+    read, out, key ``[B, T, HV, K]``, value ``[B, T, HV, V]``; products of inputs are rounded to float64.
+    """
+
+    read: Array
+    out: Array
+    key: Array
+    value: Array
+    before_decay: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Case:
     """One input of a kernel, in this project's own convention.
 
     All arrays are float64 and hold values exactly representable in the dtype they are handed over
-    in: ``dtype`` for q, k, v and ``gate_dtype`` for g, beta and initial_state.
+    in: ``dtype`` for q, k, v and the directions of DPLR, ``gate_dtype`` for the others.
 
     Args:
         mechanism: one of ``verify.audit.mechanism.MECHANISMS``; says which of the arrays below it takes.
@@ -66,6 +87,9 @@ class Case:
         initial_state: ``[B, HV, K, V]``; None for zeros, and for a mechanism without a state.
         scale: factor on the queries.
         gate_dtype: defaults to float64 when ``dtype`` is float64, and to float32 otherwise.
+        a: what DPLR reads the state with, before its decay, ``[B, T, HV, K]``; else None.
+        b: where DPLR adds what it read, or the erase gates of GDN-2, ``[B, T, HV, K]``; else None.
+        w: write gate of GDN-2, ``[B, T, HV, V]``; else None.
 
     Raises:
         RequestError: a shape does not fit the others, or a value is not representable.
@@ -83,10 +107,12 @@ class Case:
     initial_state: Array | None
     scale: float
     gate_dtype: str = ""
+    a: Array | None = None
+    b: Array | None = None
+    w: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise unknown_name("dtype", self.dtype, DTYPES)
+        check_dtype(self.dtype)
         if not self.gate_dtype:
             object.__setattr__(self, "gate_dtype", "float64" if self.dtype == "float64" else "float32")
         self._check_shapes()
@@ -109,12 +135,11 @@ class Case:
             "q": (s.B, s.T, heads["q"], s.K),
             "k": (s.B, s.T, heads["k"], s.K),
             "v": (s.B, s.T, heads["v"], s.V),
-            "g": takes.gate_shape(gates, s.K),
-            "beta": gates,
+            **{field: takes.entry_shape(field, gates, s.K, s.V) for field, _ in takes.entries},
             "initial_state": (s.B, s.HV, s.K, s.V),
         }
         arrays = self.arrays()
-        for field in ("g", "beta", "initial_state"):
+        for field in FIELDS[3:]:
             if (field in takes.tokens) > (field in arrays) or (field in arrays) > (field in takes.fields):
                 word = "needs" if field in takes.tokens else "takes no"
                 raise RequestError(f"case {self.name!r}: {self.mechanism} {word} {field}")
@@ -146,11 +171,33 @@ class Case:
         return np.ones((s.B, s.T, s.HV)) if self.beta is None else self.beta
 
     @property
+    def directions(self) -> Directions:
+        """What one token reads, removes and writes, for every mechanism with a state.
+
+        GDN-2 reads the decayed state with b k and removes along k; DPLR reads the state with a, before its
+        decay, and adds along b.
+        """
+        key, value = self.spread("k"), self.v
+        if self.a is not None and self.b is not None:
+            return Directions(self.a, self.b, key, value, before_decay=True)
+        if self.b is not None and self.w is not None:
+            return Directions(self.b * key, -key, key, self.w * value)
+        strength = self.strength[..., None]
+        return Directions(key, -strength * key * float(self.kind.erases), key, strength * value)
+
+    @property
     def shape(self) -> Shape:
         b, t, _, k = self.q.shape
         lent, whole = ("k", "v") if "q" in self.kind.shared else ("k", "q")
         h, hv = getattr(self, lent).shape[2], getattr(self, whole).shape[2]
         return Shape(B=b, T=t, H=h, HV=hv, K=k, V=self.v.shape[3])
+
+    @property
+    def visible(self) -> NDArray[np.bool_]:
+        """Which keys a query of attention sees, ``[T, T]``."""
+        tokens, window = self.shape.T, self.kind.window
+        seen = np.tri(tokens, dtype=bool)
+        return seen if window is None else seen & ~np.tri(tokens, k=-window, dtype=bool)
 
     def spread(self, field: str) -> Array:
         """An input with one head per head of the output: shared heads repeated."""
@@ -160,12 +207,11 @@ class Case:
 
     def dtype_of(self, field: str) -> str:
         """The dtype an input is handed over in."""
-        return self.dtype if field in ("q", "k", "v") else self.gate_dtype
+        return self.dtype if field in self.kind.data else self.gate_dtype
 
     def arrays(self) -> dict[str, Array]:
         """The arrays that are present, by field name."""
-        fields = ("q", "k", "v", "g", "beta", "initial_state")
-        return {field: array for field in fields if (array := getattr(self, field)) is not None}
+        return {field: array for field in FIELDS if (array := getattr(self, field)) is not None}
 
     def slice(self, t0: int, t1: int, initial_state: Array | None) -> Self:
         """Tokens ``t0 <= t < t1``, starting from ``initial_state``."""

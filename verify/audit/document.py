@@ -6,23 +6,30 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.audit.bench import Bench
+from verify.audit.climb import NAME as CLIMBED
+from verify.audit.climb import Climb
 from verify.audit.convention import Convention
 from verify.audit.diagnosis.reasons import describe
 from verify.audit.failure.reproduce import Reproducer
 from verify.audit.gradient.judge import GradientJudgement
 from verify.audit.inputs.classes import REAL_CLASSES
-from verify.audit.judge import Judgement, number
+from verify.audit.judge import Judgement, header, number
 from verify.audit.laboratory import Finding
+from verify.audit.plain import rules
+from verify.audit.plain.worst import worst
 from verify.audit.properties import Property
+from verify.audit.reference.account import account
+from verify.audit.request import Request
 from verify.audit.samples import samples
 from verify.audit.tolerance.prediction import Algorithm
-from verify.audit.tolerance.rigorous import ASSUMPTIONS, derived
+from verify.audit.tolerance.rigorous import derivation
 from verify.model import certificate, environment
 from verify.model.verdict import Verdict, weakest
 
 _ABOUT = {kind.name: kind.why for kind in REAL_CLASSES} | {
     "integer": "every correct kernel is exact: layout, mask, order and index faults have nowhere to hide",
     "integer-reset": "exact, with decays to 0 inside a chunk",
+    CLIMBED: "where a search came to that started at the inputs with the largest error over tolerance",
 }
 _ASSUMPTIONS = [
     "rounding errors are independent and have mean 0, as in the stochastic-rounding model of this form",
@@ -39,23 +46,16 @@ class Gathered:
     gradients: list[GradientJudgement] = field(default_factory=list)
     lost_gradients: list[dict[str, Any]] = field(default_factory=list)
     lost: list[dict[str, Any]] = field(default_factory=list)
+    climbs: list[Climb] = field(default_factory=list)
     properties: list[Property] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     shrunk: Judgement | None = None
     reproducer: Reproducer | None = None
 
 
-def document(
-    identity: dict[str, Any],
-    convention: Convention,
-    bench: Bench,
-    run: Gathered,
-    *,
-    dtype: str,
-    budget: str,
-    seed: int,
-) -> dict[str, Any]:
+def document(identity: dict[str, Any], bench: Bench, run: Gathered, request: Request) -> dict[str, Any]:
     """The certificate, not yet sealed."""
+    convention, dtype = bench.convention, request.dtype
     entries = [j.cell() for j in run.judgements] + run.lost
     gradients = [j.entry() for j in run.gradients] + run.lost_gradients
     verdict = weakest(
@@ -69,20 +69,24 @@ def document(
         "mechanism": convention.mechanism,
         "convention": _plain(convention),
         "dtype": dtype,
-        "budget": budget,
-        "seed": seed,
+        "budget": request.budget,
+        "seed": request.seed,
         "verdict": str(verdict),
         "summary": _summary(verdict, run, entries, gradients),
         "model": _model(convention, bench, run, dtype),
         "worst_case": _worst_case(convention, entries, dtype),
         "classes": _classes(entries),
+        "plain": worst(entries, gradients),
+        "rules": rules.summary([(entry["class"], entry["rules"]) for entry in (*entries, *gradients)]),
+        "reference": account(request.reference, entries, gradients),
         "cells": entries,
         "gradients": gradients,
+        "search": [_climbed(climb) for climb in run.climbs],
         "properties": [p.entry() for p in run.properties],
         "findings": [dataclasses.asdict(finding) for finding in run.findings],
         "samples": samples([*([run.shrunk] if run.shrunk else []), *run.judgements], convention),
         "reproducer": None if run.reproducer is None else run.reproducer.entry(),
-        "environment": environment.describe(seed),
+        "environment": environment.describe(request.seed),
     }
 
 
@@ -119,9 +123,10 @@ def _model(convention: Convention, bench: Bench, run: Gathered, dtype: str) -> d
 
 
 def _worst_case(convention: Convention, entries: Sequence[dict[str, Any]], dtype: str) -> dict[str, Any]:
-    """The errors beside the proved bound of claim kernel.error-contract."""
+    """The errors beside the bound that no rounding exceeds."""
     algorithm = Algorithm.of(convention, dtype)
-    if not derived(convention.kind, algorithm):
+    found = derivation(convention.kind, algorithm)
+    if found is None:
         about = f"not derived for the {algorithm.form} form of {convention.mechanism}"
         return {"derived": False, "about": about, "assumptions": [], "worst_ratio": None, "met": None}
     bounded = [entry["worst_case"] for entry in entries if entry.get("worst_case") is not None]
@@ -129,8 +134,8 @@ def _worst_case(convention: Convention, entries: Sequence[dict[str, Any]], dtype
     worst = max(ratios, key=lambda x: (x != x, x), default=None)
     return {
         "derived": True,
-        "about": "claim kernel.error-contract: no rounding takes a correct kernel of this form further",
-        "assumptions": list(ASSUMPTIONS),
+        "about": found.about,
+        "assumptions": list(found.assumptions),
         "worst_ratio": None if worst is None else number(worst),
         "met": None if worst is None else worst <= 1,
     }
@@ -157,6 +162,15 @@ def _class(name: str, entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "worst_over_deviation": worst("worst_over_deviation"),
         "max_abs_error": worst("max_abs_error"),
         "rms_ratio": worst("rms_ratio"),
+    }
+
+
+def _climbed(found: Climb) -> dict[str, Any]:
+    """Where a search began, what its height was at every step, and how often it ran the kernel."""
+    return {
+        "start": header(found.start),
+        "heights": [number(x) for x in found.pressures],
+        "runs": found.tried,
     }
 
 

@@ -1,5 +1,6 @@
 """Properties of calls that ask for the same numbers in another way, held to the derived tolerances."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,17 +26,18 @@ def separate_heads_and_sequences(lab: Laboratory) -> Property:
     if together.output is None:
         said = "nothing came back" if together.problem is None else together.problem.message
         return Property(name, statement, Verdict.UNDECIDED, said)
-    for b, h in np.ndindex(s.B, s.H):
-        group = range(h * (s.HV // s.H), (h + 1) * (s.HV // s.H))
-        lent = case.kind.shared
+    # Heads that have gate constants of their own, by their number, stay together.
+    apart = [[h] for h in range(s.H)] if lab.convention.gate_form == "value" else [list(range(s.H))]
+    for b, lent in itertools.product(range(s.B), apart):
+        group = [h * (s.HV // s.H) + i for h in lent for i in range(s.HV // s.H)]
         alone = {
-            field: array[[b]][:, list(group)]
+            field: array[[b]][:, group]
             if field == "initial_state"
-            else array[[b]][:, :, [h] if field in lent else list(group)]
+            else array[[b]][:, :, lent if field in case.kind.shared else group]
             for field, array in case.arrays().items()
         }
-        state = None if together.final_state is None else together.final_state[[b]][:, list(group)]
-        output = together.output[[b]][:, :, list(group)]
+        state = None if together.final_state is None else together.final_state[[b]][:, group]
+        output = together.output[[b]][:, :, group]
         parts.append(
             (
                 case.replace(**alone),
@@ -49,7 +51,7 @@ def strided_inputs(lab: Laboratory) -> Property:
     """Inputs whose rows are not contiguous in memory, NaN between their numbers."""
     name, statement = "strided inputs", "inputs that are not contiguous give what contiguous ones give"
     case = _batch(lab, seed=4)
-    outcome = lab.subject.run(case, strided=True)
+    outcome = lab.subject.run(case, layout="strided")
     if outcome.problem is not None and outcome.problem.kind == "raised":
         return Property(name, statement, None, f"does not apply: {outcome.problem.message}")
     return _judged(lab, name, statement, [(case, outcome)])

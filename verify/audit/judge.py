@@ -1,13 +1,19 @@
 """Compares what a kernel gave with what it should have given, and puts the difference into figures."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from verify.audit.case import Array, Case, Outcome, Problem
+from verify.audit.plain.figures import plain
+from verify.audit.reference.account import reference_entry
+from verify.audit.reference.results import Digits
 from verify.audit.tolerance.rigorous import WorstCase
+from verify.audit.tolerance.stability import Instability
 from verify.model.verdict import Verdict
+from verify.numbers.formats import format_named
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +21,7 @@ class Yardstick:
     """What a case should give, and how far a correct kernel may stay from it.
 
     Args:
-        kind: ``"exact"`` (bit for bit, tolerance 0) or ``"float64"``.
+        kind: ``"exact"`` (bit for bit, tolerance 0) or the level of its reference.
         output: ``[B, T, HV, V]``.
         state: ``[B, HV, K, V]``.
         output_tolerance: bound on the 2-norm over V of the output's error, ``[B, T, HV]``.
@@ -24,6 +30,10 @@ class Yardstick:
         state_deviation: likewise for the state, ``[B, HV]``.
         output_bound: rigorous bound on the 2-norm over V of ``output``'s own error, part of the tolerance.
         worst_case: what no rounding of a correct kernel can exceed, where that is proved for its form.
+        unstable: where the declared algorithm is predicted to lose the result, and tolerances are the
+            recurrence's; None where it is not.
+        note: why the reference is of another level than the one asked for; "" when it is not.
+        digits: of output and state, how many digits stand, where the reference knows.
     """
 
     kind: str
@@ -35,6 +45,9 @@ class Yardstick:
     state_deviation: Array
     output_bound: Array
     worst_case: WorstCase | None = None
+    unstable: Instability | None = None
+    note: str = ""
+    digits: Mapping[str, Digits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +77,14 @@ class Measure:
     def failed(self) -> bool:
         return self.worst_ratio > 1
 
-    def figures(self, per_token: bool) -> dict[str, Any]:
-        """The certificate's entry; non-finite numbers are written as strings."""
+    def figures(self, came_back: str, *, tokens: bool, per_token: bool = False) -> dict[str, Any]:
+        """The certificate's entry; non-finite numbers are written as strings.
+
+        Args:
+            came_back: the dtype of what was measured.
+            tokens: whether axes 1 and 2 are tokens and heads.
+            per_token: whether to list the error and tolerance of every token.
+        """
         at = np.unravel_index(int(np.argmax(self.ratio)), self.ratio.shape) if self.ratio.size else None
         axes = ("b", "t", "h") if self.error.ndim == 3 else ("b", "h")
         figures: dict[str, Any] = {
@@ -76,10 +95,15 @@ class Measure:
             "rms_ratio": number(_rms_ratio(self.difference, self.reference)),
             "nonfinite": self.nonfinite,
             "worst_at": None if at is None else dict(zip(axes, map(int, at), strict=True)),
+            "plain": self._plain(came_back, tokens),
         }
         if per_token:
             figures["per_token"] = self._per_token()
         return figures
+
+    def _plain(self, came_back: str, tokens: bool) -> dict[str, float | str | int | None]:
+        numbers = plain(self.difference, self.reference, format_named(came_back), tokens=tokens)
+        return {name: number(x) if isinstance(x, float) else x for name, x in asdict(numbers).items()}
 
     def _per_token(self) -> dict[str, list[float | str]]:
         """Per token the place (b, h) with the largest ratio: its error and its tolerance."""
@@ -94,13 +118,14 @@ class Measure:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """One run of a kernel on one case, judged."""
+    """One run of a kernel on one case, judged; ``rules`` is what others' rules say of it, by name."""
 
     case: Case
     outcome: Outcome
     yardstick: Yardstick
     output: Measure | None
     state: Measure | None
+    rules: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def problem(self) -> Problem | None:
@@ -140,18 +165,21 @@ class Judgement:
 
     def cell(self) -> dict[str, Any]:
         """The certificate's entry for this cell."""
-        problem, ratios = self.problem, self.worst_case_ratios
+        problem, ratios, o = self.problem, self.worst_case_ratios, self.outcome
         return {
             **header(self.case),
             "verdict": str(self.verdict),
-            "reference": self.yardstick.kind,
-            "output": None if self.output is None else self.output.figures(per_token=True),
-            "state": None if self.state is None else self.state.figures(per_token=False),
+            **reference_entry(self.yardstick),
+            "output": None
+            if self.output is None
+            else self.output.figures(o.output_dtype, tokens=True, per_token=True),
+            "state": None if self.state is None else self.state.figures(o.state_dtype, tokens=False),
             "worst_case": None
             if ratios is None
             else {part: None if ratio is None else number(ratio) for part, ratio in ratios.items()},
+            "rules": dict(self.rules),
             "problem": None if problem is None else {"kind": problem.kind, "message": problem.message},
-            "seconds": number(self.outcome.seconds),
+            "seconds": number(o.seconds),
         }
 
 

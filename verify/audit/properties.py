@@ -12,12 +12,14 @@ from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement, measure
 from verify.audit.laboratory import Finding, Laboratory
 from verify.audit.reference.confirm import confirm
-from verify.audit.reference.results import float64_reference
+from verify.audit.reference.levels import reference_at
 from verify.model.verdict import Verdict
 
 SPLIT_COMPARISONS = 4
 """Comparisons with a tolerance that this module makes, for the false-alarm probability of the certificate."""
 _CONFIRMED_CELLS = 3
+_CONFIRMING_BITS = 192
+"""More than the balls that judge have."""
 _TELLING_LENGTH = 8
 
 
@@ -58,7 +60,7 @@ def causality(lab: Laboratory) -> Property:
     first, again = lab.run(case), lab.run(case)
     if first.output is None or again.output is None:
         return Property(name, statement, Verdict.UNDECIDED, f"no output to compare: {_said(first, again)}")
-    if not _same(first.output, again.output):
+    if not same_bits(first.output, again.output):
         detail = f"two runs on the same input differ (T = {tokens}), so bits cannot be compared"
         return Property(name, statement, Verdict.UNDECIDED, detail)
     cuts = sorted(
@@ -69,7 +71,7 @@ def causality(lab: Laboratory) -> Property:
         other = lab.run(changed)
         if other.output is None:
             return Property(name, statement, Verdict.UNDECIDED, f"no output to compare: {_said(other)}")
-        if not _same(first.output[:, :cut], other.output[:, :cut]):
+        if not same_bits(first.output[:, :cut], other.output[:, :cut]):
             return _leak(lab, name, statement, case, first.output, cut)
     return Property(name, statement, Verdict.SAMPLED, f"T = {tokens}, p = {', '.join(map(str, cuts))}")
 
@@ -94,7 +96,7 @@ def _leak(lab: Laboratory, name: str, statement: str, case: Case, before: Array,
     moved: dict[str, float] = {}
     for field in case.kind.tokens:
         other = lab.run(later(case, cut, [field])).output
-        if other is not None and not _same(before[:, :cut], other[:, :cut]):
+        if other is not None and not same_bits(before[:, :cut], other[:, :cut]):
             moved[field] = _largest_change(before[:, :cut], other[:, :cut])
     changed = later(case, cut, case.kind.tokens)
     other = lab.run(changed).output
@@ -214,10 +216,12 @@ def integer_exact(judgements: Sequence[Judgement]) -> Property:
 
 
 def confirmed_reference(judgements: Sequence[Judgement], bench: Bench) -> Property:
-    """Balls around the exact result confirm the float64 reference and its bound: a check of the tool."""
+    """Balls around the exact result confirm the reference and its bound: a check of the tool."""
     name = "reference confirmed"
-    statement = "the float64 reference is within its own bound of the exact result, enclosed by 128-bit balls"
-    floats = [j for j in judgements if j.yardstick.kind == "float64"]
+    statement = (
+        f"the reference is within its own bound of the exact result, enclosed by {_CONFIRMING_BITS}-bit balls"
+    )
+    floats = [j for j in judgements if j.yardstick.kind != "exact"]
     floats.sort(key=lambda j: (j.case.shape.T < _TELLING_LENGTH, j.case.v.size))
     small = list({j.case.name: j for j in reversed(floats[: 4 * _CONFIRMED_CELLS])}.values())[
         :_CONFIRMED_CELLS
@@ -225,7 +229,7 @@ def confirmed_reference(judgements: Sequence[Judgement], bench: Bench) -> Proper
     worst, rows = 0.0, 0
     for j in small:
         case = bench.convention.as_seen(j.case)
-        result = confirm(case, float64_reference(case))
+        result = confirm(case, reference_at(case, bench.reference), precision=_CONFIRMING_BITS)
         if not result.holds:
             detail = (
                 f"class {j.case.name}: {result.contradicted} bounds contradicted, {result.undecided} open, "
@@ -245,8 +249,8 @@ def _held(name: str, statement: str, count: int) -> Property:
     return Property(name, statement, Verdict.SAMPLED, f"{count} cells")
 
 
-def _same(a: Array, b: Array) -> bool:
-    """Bit for bit, any NaN equal to any other."""
+def same_bits(a: Array, b: Array) -> bool:
+    """Whether they agree bit for bit, any NaN equal to any other."""
     return np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a), np.signbit(b))
 
 

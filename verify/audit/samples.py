@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from verify.audit.case import Case
 from verify.audit.convention import Convention
 from verify.audit.judge import Judgement, number
 
@@ -58,6 +59,7 @@ def _sample(judgement: Judgement, convention: Convention) -> dict[str, Any]:
             "g": [_hex(row) for row in case.log_decay[b, tokens, hv]],
             "beta": _hex(case.strength[b, tokens, hv]),
             "initial_state": _hex(state),
+            **_directed(case, b, hv, tokens, column),
         },
         "computed": float(judgement.outcome.output[b, t, hv, column]).hex(),
         "reference": float(y.output[b, t, hv, column]).hex(),
@@ -66,6 +68,16 @@ def _sample(judgement: Judgement, convention: Convention) -> dict[str, Any]:
         "verdict": "refuted" if error > float(y.output_tolerance[b, t, hv]) else "sampled",
         "error": number(error),
     }
+
+
+def _directed(case: Case, b: int, hv: int, tokens: slice, column: int) -> dict[str, Any]:
+    """The inputs that only some mechanisms have."""
+    found: dict[str, Any] = {
+        field: [_hex(row) for row in array[b, tokens, hv]]
+        for field, array in (("a", case.a), ("b", case.b))
+        if array is not None
+    }
+    return found if case.w is None else found | {"w": _hex(case.w[b, tokens, hv, column])}
 
 
 def _hex(row: Any) -> list[str]:

@@ -2,21 +2,25 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+from verify.audit.diagnosis.chunks import chunk_variants
+from verify.audit.diagnosis.conventions import as_declared, explain_by_convention, explain_refusals
 from verify.audit.diagnosis.exponent_range import explain_nonfinite
+from verify.audit.diagnosis.fitting import best_fit, measures, worst_ratio
+from verify.audit.diagnosis.gate_reading import explain_gate_reading
 from verify.audit.diagnosis.inverse import explain_inverse
-from verify.audit.diagnosis.state_format import explain_state_format
+from verify.audit.diagnosis.leftover import explain_leftover
+from verify.audit.diagnosis.merging import merge_variants
+from verify.audit.diagnosis.narrow_formats import explain_narrow_format
+from verify.audit.diagnosis.norm_epsilon import explain_norm_epsilon
+from verify.audit.diagnosis.rarer_variants import RARER_VARIANTS
 from verify.audit.diagnosis.tail import explain_tail
-from verify.audit.diagnosis.variants import VARIANTS, Result, Variant
-from verify.audit.judge import Judgement, Measure, measure
+from verify.audit.diagnosis.unstable import explain_instability, loses
+from verify.audit.diagnosis.variants import VARIANTS
+from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
 
-_MOST_FAILING = 6
-_MOST_PASSING = 4
-_LARGEST = 200_000
-"""Multiplications per variant and cell; larger cells say no more."""
-
+_OF_SHAPES = ("raised", "wrong-shape")
+"""What a kernel does with arrays of another shape than its own."""
 PROBLEMS = {
     "raised": "the target raises an error",
     "timeout": "the target does not return in time",
@@ -41,6 +45,9 @@ def diagnose(lab: Laboratory, judgements: Sequence[Judgement], leaks: bool) -> l
     passing = [j for j in judgements if not j.failed and j.output is not None]
     findings = problems(judgements)
     usable = [j for j in failing if j.output is not None]
+    if lost := [j for j in usable if loses(j)]:
+        findings.append(explain_instability(lab, lost))
+        usable = [j for j in usable if not loses(j)]
     if overflowing := [j for j in usable if j.nonfinite]:
         findings.append(explain_nonfinite(lab, overflowing, passing))
     wrong = [j for j in usable if not j.nonfinite and any(m is not None and m.failed for m in measures(j))]
@@ -50,6 +57,8 @@ def diagnose(lab: Laboratory, judgements: Sequence[Judgement], leaks: bool) -> l
             findings.append(reason)
         elif not leaks:
             findings.append(_unexplained(wrong))
+    elif overflowing or any(j.problem is not None and j.problem.kind in _OF_SHAPES for j in failing):
+        findings += [hint] if (hint := explain_refusals(lab)) is not None else []
     return merged(findings)
 
 
@@ -71,10 +80,6 @@ def problems(judgements: Sequence[Judgement]) -> list[Finding]:
     return findings
 
 
-def measures(judgement: Judgement) -> tuple[Measure | None, Measure | None]:
-    return judgement.output, judgement.state
-
-
 def describe(judgement: Judgement) -> str:
     """The cell in a few words."""
     s = judgement.case.shape
@@ -82,99 +87,22 @@ def describe(judgement: Judgement) -> str:
     return f"class {judgement.case.name}, {sizes}, seed {judgement.case.seed}"
 
 
-def worst_ratio(judgement: Judgement) -> float:
-    return max(m.worst_ratio for m in measures(judgement) if m is not None)
-
-
 def _explain_numbers(
     lab: Laboratory, wrong: list[Judgement], passing: list[Judgement], overflowing: list[Judgement]
 ) -> Finding | None:
     hypotheses: tuple[Callable[[], Finding | None], ...] = (
-        lambda: explain_by_variants(wrong, passing),
+        lambda: explain_by_convention(lab, wrong, passing),
+        lambda: best_fit(as_declared(lab.convention, (*VARIANTS, *RARER_VARIANTS)), wrong, passing),
+        lambda: explain_norm_epsilon(lab, wrong, passing),
+        lambda: explain_leftover(lab),
         lambda: explain_tail(lab, wrong),
-        lambda: explain_state_format(lab, wrong),
+        lambda: explain_narrow_format(lab, wrong),
         lambda: explain_inverse(lab, [*wrong, *overflowing]),
+        lambda: explain_gate_reading(lab, wrong, passing),
+        lambda: best_fit(merge_variants(wrong), wrong, passing),
+        lambda: best_fit(chunk_variants(lab.convention), wrong, passing),
     )
     return next((found for hypothesis in hypotheses if (found := hypothesis()) is not None), None)
-
-
-def explain_by_variants(wrong: Sequence[Judgement], passing: Sequence[Judgement]) -> Finding | None:
-    """The variant that gives what the kernel gives, on failing and on passing cells alike."""
-    failing = _small(wrong, _MOST_FAILING)
-    agreeing = _small(passing, _MOST_PASSING)
-    if not failing:
-        return None
-    best: tuple[float, Variant] | None = None
-    for variant in VARIANTS:
-        fit = _fit(variant, failing, agreeing)
-        if fit is not None and fit <= 1 and (best is None or fit < best[0]):
-            best = fit, variant
-    if best is None:
-        return None
-    fit, variant = best
-    away = max(map(worst_ratio, failing))
-    evidence = (
-        f"on {len(failing)} failing cells the result is within {fit:.2g} of the tolerance around this "
-        f"variant, evaluated in float64, and up to {away:.3g} tolerances from the definition"
-    )
-    if agreeing:
-        evidence += f"; {len(agreeing)} passing cells agree with it too"
-    return Finding(variant.reason, variant.detail, evidence)
-
-
-def _small(judgements: Sequence[Judgement], most: int) -> list[Judgement]:
-    """Small cells, of as many classes as possible; float cells before exact ones, whose tolerance is 0."""
-
-    def size(j: Judgement) -> int:
-        s = j.case.shape
-        return s.B * s.T * s.HV * s.K * s.V
-
-    usable = sorted(
-        (j for j in judgements if size(j) <= _LARGEST), key=lambda j: (j.yardstick.kind == "exact", size(j))
-    )
-    seen: dict[str, int] = {}
-    ranked = []
-    for j in usable:
-        seen[j.case.name] = seen.get(j.case.name, 0) + 1
-        ranked.append((seen[j.case.name], j))
-    chosen = [j for _, j in sorted(ranked, key=lambda pair: pair[0])]
-    floats = [j for j in chosen if j.yardstick.kind != "exact"]
-    return (floats or chosen)[:most]
-
-
-def _fit(variant: Variant, failing: Sequence[Judgement], passing: Sequence[Judgement]) -> float | None:
-    """The largest distance from the variant in tolerances; None where the variant cannot be the reason."""
-    worst = 0.0
-    for j in failing:
-        result = variant.run(j.case)
-        if result is None:
-            return None
-        worst = max(worst, distance(j, result))
-        if worst > 1:
-            return None
-    for j in passing:
-        result = variant.run(j.case)
-        if result is not None and distance(j, result) > 1:
-            return None
-    return worst
-
-
-def distance(judgement: Judgement, result: Result) -> float:
-    """How far the kernel is from a variant, in tolerances of the case.
-
-    A variant of larger numbers has proportionally larger rounding errors, so the tolerance grows with them.
-    """
-    y, o = judgement.yardstick, judgement.outcome
-    worst = 0.0
-    for computed, expected, reference, tolerance in (
-        (o.output, result[0], y.output, y.output_tolerance),
-        (o.final_state, result[1], y.state, y.state_tolerance),
-    ):
-        if computed is not None:
-            size = float(np.abs(reference).max(initial=0.0))
-            growth = max(1.0, float(np.abs(expected).max(initial=0.0)) / size) if size else 1.0
-            worst = max(worst, measure(computed, expected, tolerance * growth, tolerance).worst_ratio)
-    return worst
 
 
 def _unexplained(wrong: Sequence[Judgement]) -> Finding:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from verify.audit.case import Array, Case
+from verify.audit.case import Array, Case, Directions
 from verify.numbers.formats import format_named, round_array
 
 Result = tuple[Array, Array]
@@ -37,34 +37,41 @@ class Step:
     """How one token is handled; the defaults are the definition, in the order decay, erase, write, read.
 
     Args:
-        erase_reads: the state the erased value is read from, ``"decayed"`` or ``"undecayed"``.
+        erase_reads: the state the erased value is read from, ``"decayed"`` or ``"undecayed"``; "" for that of
+            the definition.
         decay: ``"first"``, ``"between"`` erase and write, or ``"last"``, after the write.
         erases: False for a rule that only adds.
         reads: the state the output is read from: ``"written"``, ``"decayed"`` or ``"previous"``.
+        held_format: float format that what the state holds at the key is rounded to, before v - S^T k.
         state_format: float format the state is rounded to after every ``rounding_period`` tokens and last.
     """
 
-    erase_reads: str = "decayed"
+    erase_reads: str = ""
     decay: str = "first"
     erases: bool = True
     reads: str = "written"
+    held_format: str | None = None
     state_format: str | None = None
     rounding_period: int = 1
 
 
-def recurrence(case: Case, step: Step | None = None) -> Result:
-    """All tokens of a case in float64, by ``step`` (default: the definition)."""
-    step = replace(step or Step(), erases=case.kind.erases and (step is None or step.erases))
-    s = case.shape
-    query, key, strength = case.spread("q") * case.scale, case.spread("k"), case.strength
+def recurrence(
+    case: Case, step: Step | None = None, way: Directions | None = None, decays: Array | None = None
+) -> Result:
+    """All tokens of a case in float64, by ``step`` and along ``way`` (defaults: the definition).
+
+    ``decays``, ``[B, T, HV, K or 1]``, stand for e^g.
+    """
+    step, way, s = step or Step(), way or case.directions, case.shape
+    if not step.erase_reads:
+        step = replace(step, erase_reads="undecayed" if way.before_decay else "decayed")
+    query = case.spread("q") * case.scale
     state = np.zeros((s.B, s.HV, s.K, s.V)) if case.initial_state is None else case.initial_state
     output = np.empty((s.B, s.T, s.HV, s.V))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        decays = np.exp(case.log_decay)
+        decays = np.exp(case.log_decay) if decays is None else decays
         for t in range(s.T):
-            written, read = _token(
-                step, state, decays[:, t, :, :, None], key[:, t], case.v[:, t], strength[:, t]
-            )
+            written, read = _token(step, state, decays[:, t, :, :, None], way, t)
             if step.state_format is not None and ((t + 1) % step.rounding_period == 0 or t + 1 == s.T):
                 written = round_array(format_named(step.state_format), written)
             output[:, t] = np.einsum("bhkv,bhk->bhv", written if read is None else read, query[:, t])
@@ -72,35 +79,58 @@ def recurrence(case: Case, step: Step | None = None) -> Result:
     return output, state
 
 
-def _token(
-    step: Step, state: Array, decay: Array, key: Array, value: Array, beta: Array
-) -> tuple[Array, Array | None]:
+def _token(step: Step, state: Array, decay: Array, way: Directions, t: int) -> tuple[Array, Array | None]:
     """The state after one token, and the state its output is read from when that is another one."""
     decayed = decay * state
     source = decayed if step.erase_reads == "decayed" and step.decay == "first" else state
-    held = np.einsum("bhkv,bhk->bhv", source, key) if step.erases else np.zeros_like(value)
-    column = (beta[..., None] * key)[..., None]
+    held = np.einsum("bhkv,bhk->bhv", source, way.read[:, t])
+    if step.held_format is not None:
+        held = round_array(format_named(step.held_format), held)
+    removed = float(step.erases) * way.out[:, t, :, :, None] * held[..., None, :]
+    added = way.key[:, t, :, :, None] * way.value[:, t, :, None, :]
     if step.decay == "first":
-        written = decayed + column * (value - held)[..., None, :]
+        written = decayed + removed + added
     elif step.decay == "between":
-        written = decay * (state - column * held[..., None, :]) + column * value[..., None, :]
+        written = decay * (state + removed) + added
     else:
-        written = decay * (state + column * (value - held)[..., None, :])
+        written = decay * (state + removed + added)
     return written, {"written": None, "decayed": decayed, "previous": state}[step.reads]
 
 
-def attention(case: Case, *, first_hidden: int | None = 1, normalised: bool = True) -> Result:
-    """Softmax attention in float64 and no state; token t reads tokens j < t + ``first_hidden``."""
+def attention(
+    case: Case,
+    *,
+    first_hidden: int | None = 1,
+    normalised: bool = True,
+    window: int | None = None,
+    sunk: bool = True,
+    epsilon: float = 0.0,
+) -> Result:
+    """Attention in float64 and no state; token t reads tokens j < t + ``first_hidden``.
+
+    ``window``: another one than the mechanism's; ``sunk``: whether its sink takes weight; ``epsilon``: what
+    is added to the sum of the weights.
+    """
     s = case.shape
     query, key = case.spread("q") * case.scale, case.spread("k")
     seen = np.tri(s.T, k=s.T if first_hidden is None else first_hidden - 1, dtype=bool)
-    logits = np.where(seen, np.einsum("bthk,bjhk->bhtj", query, key), -np.inf)
+    width = window or case.kind.window
+    if width is not None:
+        seen &= ~np.tri(s.T, k=-width, dtype=bool)
+    products = np.einsum("bthk,bjhk->bhtj", query, key)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        weights = np.exp(
-            logits - (logits.max(axis=-1, keepdims=True, initial=-np.inf) if normalised else 0.0)
-        )
-        weights /= weights.sum(-1, keepdims=True) if normalised else 1.0
-        output = np.einsum("bhtj,bjhv->bthv", np.nan_to_num(weights), case.spread("v"))
+        if case.kind.weights == "softmax":
+            logits = np.where(seen, products, -np.inf)
+            if case.kind.sink is not None and sunk:
+                sink = np.full((*logits.shape[:-1], 1), case.kind.sink)
+                logits = np.concatenate([logits, sink], axis=-1)
+            weights = np.exp(
+                logits - (logits.max(axis=-1, keepdims=True, initial=-np.inf) if normalised else 0.0)
+            )
+        else:
+            weights = np.where(seen, products, 0.0)
+        weights /= weights.sum(-1, keepdims=True) + epsilon if normalised else 1.0
+        output = np.einsum("bhtj,bjhv->bthv", np.nan_to_num(weights)[..., : s.T], case.spread("v"))
     return output, np.zeros((s.B, s.HV, 0, 0))
 
 
@@ -137,6 +167,12 @@ def _with(field: str, change: Callable[[Array], Array]) -> Callable[[Case], Case
         return case.replace(**{field: change(getattr(case, field))}, gate_dtype=dtype)
 
     return misread
+
+
+def _bare(case: Case) -> Result | None:
+    if case.beta is None:
+        return None
+    return recurrence(case.replace(beta=np.ones_like(case.beta)), Step(erases=False))
 
 
 def _gate(factor: float) -> Callable[[Case], Case | None]:
@@ -193,11 +229,13 @@ VARIANTS: tuple[Variant, ...] = (
         _by(Step(decay="last")),
     ),
     Variant(
-        "missing scale", "the queries are not multiplied by the scale", _on(lambda c: c.replace(scale=1.0))
+        "missing scale",
+        "the queries are not multiplied by the scale: matches if the caller does that",
+        _on(lambda c: c.replace(scale=1.0)),
     ),
     Variant(
         "scale applied twice",
-        "the queries are multiplied by the scale twice",
+        "the queries are multiplied by the scale twice: matches if the function has one of its own besides",
         _on(lambda c: c.replace(scale=c.scale**2)),
     ),
     Variant(
@@ -221,6 +259,11 @@ VARIANTS: tuple[Variant, ...] = (
     Variant(
         "no erase", "the written value is not corrected by what the state holds", _by(Step(erases=False))
     ),
+    Variant(
+        "neither erase nor write strength",
+        "every token adds its key and value as they are: S' = α·S + k·vᵀ",
+        _bare,
+    ),
     Variant("read before the write", "the output is read from the decayed state", _by(Step(reads="decayed"))),
     Variant(
         "read before the decay and the write",
@@ -235,7 +278,7 @@ VARIANTS: tuple[Variant, ...] = (
     Variant("no causal mask", "every token reads all tokens", _attending(first_hidden=None)),
     Variant("mask one token too wide", "a token reads the next one too", _attending(first_hidden=2)),
     Variant("mask one token too narrow", "a token does not read itself", _attending(first_hidden=0)),
-    Variant("no normaliser", "exponentials are not divided by their sum", _attending(normalised=False)),
+    Variant("no normaliser", "weights are not divided by their sum", _attending(normalised=False)),
     Variant("initial state ignored", "every sequence starts from the zero state", _on(_without_state)),
     Variant(
         "state transposed", "the final state comes back as [V, K]", _transposed(initial=False, final=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from verify.audit.case import Array, Case
 from verify.audit.convention import Convention
+from verify.audit.failure.calling import function, is_plain
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.gradient.judge import GradientJudgement
 from verify.audit.judge import Judgement
@@ -13,6 +14,7 @@ from verify.audit.subject.target import Target
 
 SCRIPT, DATA = "reproduce.py", "input.safetensors"
 _LATER = "later."
+_EXPECTED = "expected."
 _WEIGHT = "weight."
 _SPREAD = """\
 {inputs} = (x[n].double(){tokens} for n in ({names}))
@@ -21,22 +23,32 @@ _SPREAD = """\
 _RECURRENCE = """\
 S, o = {state}, []
 for t in range(v.shape[1]):
-    w = v[:, t]
+    u = v[:, t]
 """
+_HELD = '    h = torch.einsum("bhkv,bhk->bhv", S, a[:, t])\n'
 _DECAYED = "    S = {decay} * S\n"
 _ERASED = """\
-    w = beta[:, t, :, None] * (w - torch.einsum("bhkv,bhk->bhv", S, k[:, t]))
+    u = beta[:, t, :, None] * (u - torch.einsum("bhkv,bhk->bhv", S, k[:, t]))
 """
+_ADDED = '    S = S + torch.einsum("bhk,bhv->bhkv", b[:, t], h)\n'
+_GATED = '    u = w[:, t] * u - torch.einsum("bhkv,bhk->bhv", S, b[:, t] * k[:, t])\n'
 _WRITTEN = """\
-    S = S + torch.einsum("bhk,bhv->bhkv", k[:, t], w)
+    S = S + torch.einsum("bhk,bhv->bhkv", k[:, t], u)
     o.append(torch.einsum("bhkv,bhk->bhv", S, {scale!r} * q[:, t]))
 o = torch.stack(o, 1)
 """
 _ATTENTION = """\
 s = torch.einsum("bthk,bjhk->bhtj", {scale!r} * q, k)
-s = s.masked_fill(torch.ones(s.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
-o = torch.einsum("bhtj,bjhv->bthv", s.softmax(-1), v)
+m = torch.ones(s.shape[-2:], dtype=torch.bool).tril(){window}
+{weights}
+o = torch.einsum("bhtj,bjhv->bthv", p, v)
 """
+_WEIGHTS = {
+    "softmax": "p = s.masked_fill(~m, -torch.inf).softmax(-1)",
+    "sink": "s = s.masked_fill(~m, -torch.inf)\n"
+    "p = (s - torch.logaddexp(s.logsumexp(-1, True), torch.full((), {sink}, dtype=s.dtype))).exp()",
+    "linear": "p = s * m / (s * m).sum(-1, keepdim=True)",
+}
 _DECAY = {"ln": "g{}.exp()", "log2": "g{}.exp2()", "linear": "g{}"}
 
 
@@ -52,6 +64,7 @@ class Reproducer:
         other: a second input that agrees before token ``cut``, for a violation of causality.
         mutates: whether the failure is that inputs are written into.
         functional: whose gradients are wrong, when gradients are.
+        expected: the exact output and final state, for a script that cannot compute them in a few lines.
     """
 
     case: Case
@@ -62,6 +75,7 @@ class Reproducer:
     cut: int = 0
     mutates: bool = False
     functional: Cotangent | None = None
+    expected: tuple[Array, Array] | None = None
 
     @classmethod
     def of(cls, failing: Judgement) -> "Reproducer":
@@ -77,9 +91,11 @@ class Reproducer:
                 parts.append(f"{measure.nonfinite} values of the {name} are not finite")
             else:
                 parts.append(f"the {name} is {measure.worst_ratio:.3g} tolerances from the definition")
+        if failing.beyond_worst_case and not parts:
+            parts.append("the error is beyond the worst case of any rounding")
         y = failing.yardstick
         tolerances = (float(y.output_tolerance.max(initial=0.0)), float(y.state_tolerance.max(initial=0.0)))
-        return cls(failing.case, " and ".join(parts), *tolerances)
+        return cls(failing.case, " and ".join(parts), *tolerances, expected=(y.output, y.state))
 
     @classmethod
     def of_gradients(cls, failing: GradientJudgement) -> "Reproducer":
@@ -115,6 +131,8 @@ class Reproducer:
             tensors |= {_LATER + name: x for name, x in _tensors(self.other, convention).items()}
         if self.functional is not None:
             tensors |= _weights(self.functional, convention)
+        if self.expected is not None and not is_plain(convention):
+            tensors |= _expected(self.expected, self.case, convention)
         save_file(tensors, folder / DATA)
         (folder / SCRIPT).write_text(self.script(target, convention), encoding="utf-8")
 
@@ -130,6 +148,8 @@ class Reproducer:
             f'x = load_file(Path(__file__).with_name("{DATA}"))',
             *_import(target),
         ]
+        if not is_plain(convention):
+            lines += function(self.case, convention, _arguments(self.case, convention, "x"))
         if self.other is not None:
             lines += self._causality(convention)
         elif self.functional is not None:
@@ -141,13 +161,26 @@ class Reproducer:
         return "\n".join(lines) + "\n"
 
     def _call(self, convention: Convention, source: str) -> str:
+        if not is_plain(convention):
+            return f"call({source})"
         return f"target({_arguments(self.case, convention, source)})"
 
     def _comparison(self, convention: Convention) -> list[str]:
         c = convention
+        compare = "print('{}: largest error', ({} - {}).abs().max().item(), 'allowed', {:.3g})"
+        if not is_plain(c):
+            names = ("output", "state") if c.returns_state else ("output",)
+            sizes = (self.output_tolerance, self.state_tolerance)
+            return [
+                f"want = {{n: x.pop({_EXPECTED!r} + n) for n in {names}}}",
+                f"got = dict(zip({names}, call(x)))",
+                *(
+                    compare.format(n, f"got[{n!r}].double()", f"want[{n!r}]", size)
+                    for n, size in zip(names, sizes, strict=False)
+                ),
+            ]
         back = {"output": "out = ", "output-first": "out, *_ = "}.get(c.returns, "out, final = ")
         swapped = ".transpose(1, 2)" if c.token_layout == "BHTD" else ""
-        compare = "print('{}: largest error', ({} - {}).abs().max().item(), 'allowed', {:.3g})"
         lines = [
             back + self._call(c, "x"),
             *self._definition(c, swapped).splitlines(),
@@ -166,14 +199,18 @@ class Reproducer:
         inputs, lent = ", ".join(kind.tokens), ", ".join(kind.shared)
         text = _SPREAD.format(inputs=inputs, tokens=swapped, names=keys, lent=lent, whole=whole)
         if not kind.stateful:
-            return text + _ATTENTION.format(scale=self.case.scale)
+            window = "" if kind.window is None else f".triu({1 - kind.window})"
+            weights = _WEIGHTS[kind.weights if kind.sink is None else "sink"].format(sink=kind.sink)
+            return text + _ATTENTION.format(scale=self.case.scale, window=window, weights=weights)
         state = f"torch.zeros({s.B}, {s.HV}, {s.K}, {s.V}, dtype=torch.float64)"
         if self.case.initial_state is not None:
             state = f"x[{names['initial_state']!r}].double()" + (".mT" if c.state_layout == "VK" else "")
         channels = "[:, t, :, :, None]" if kind.gate == "channel" else "[:, t, :, None, None]"
-        text += _RECURRENCE.format(state=state)
+        own = ("a" in kind.tokens, "w" in kind.tokens)
+        text += _RECURRENCE.format(state=state) + _HELD * own[0]
         text += _DECAYED.format(decay=_DECAY[c.gate_space].format(channels)) if kind.gate else ""
-        return text + (_ERASED if kind.erases else "") + _WRITTEN.format(scale=self.case.scale)
+        text += _ERASED * kind.erases + _ADDED * own[0] + _GATED * own[1]
+        return text + _WRITTEN.format(scale=self.case.scale)
 
     def _gradients(self, c: Convention) -> list[str]:
         """Gradients of the target beside those that torch gives for the definition in float64."""
@@ -201,8 +238,8 @@ class Reproducer:
 
     def _causality(self, convention: Convention) -> list[str]:
         c = convention
-        pick = "" if c.returns == "output" else "[0]"
-        axes = ":, :, :p" if c.token_layout == "BHTD" else ":, :p"
+        pick = "" if c.returns == "output" and is_plain(c) else "[0]"
+        axes = {"BHTD": ":, :, :p", "THD": ":p"}.get(c.token_layout, ":, :p")
         return [
             f"y = {{n.removeprefix({_LATER!r}): z for n, z in x.items() if n.startswith({_LATER!r})}}",
             f"one, two = {self._call(c, 'x')}{pick}, {self._call(c, 'y')}{pick}",
@@ -241,8 +278,7 @@ def _arguments(case: Case, convention: Convention, source: str) -> str:
     words = [f"{source}[{names[f]!r}]" for f in convention.positional]
     words += [f"{names[f]}={source}[{names[f]!r}]" for f in present if f not in convention.positional]
     words += [f"{name}={value}" for name, value in convention.absent(case).items()]
-    if "scale" in names:
-        words.append(f"{names['scale']}={case.scale!r}")
+    words += [f"{name}={value!r}" for name, value in convention.numbers(case).items()]
     words += [f"{name}={value!r}" for name, value in convention.extra.items()]
     return ", ".join(words)
 
@@ -256,6 +292,19 @@ def _weights(functional: Cotangent, convention: Convention) -> dict[str, Any]:
         arrays["state"] = functional.state
     return {
         _WEIGHT + name: torch.tensor(x.tolist(), dtype=torch.float64).reshape(x.shape)
+        for name, x in arrays.items()
+    }
+
+
+def _expected(results: tuple[Array, Array], case: Case, convention: Convention) -> dict[str, Any]:
+    """The exact results in their layout."""
+    import torch
+
+    arrays = {"output": convention.their_tokens(case, results[0])}
+    if convention.returns_state:
+        arrays["state"] = convention.their_state(case, results[1])
+    return {
+        _EXPECTED + name: torch.tensor(x.tolist(), dtype=torch.float64).reshape(x.shape)
         for name, x in arrays.items()
     }
 

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from verify.audit.case import Array, Case, Outcome
+from verify.audit.failure.simplify import simpler
 from verify.audit.gradient.judge import GradientJudgement
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Laboratory
 
-MOST_ATTEMPTS = 80
+MOST_ATTEMPTS = 100
 MOST_GRADIENT_ATTEMPTS = 30
 _SLOW = ("timeout", "memory", "killed")
 _MOST_SLOW_ATTEMPTS = 1
 _NOT_FINITE = ("not-finite",)
+_BEYOND = ("beyond-worst-case",)
 
 
 def symptom(judgement: Judgement) -> tuple[str, ...]:
@@ -25,7 +27,7 @@ def symptom(judgement: Judgement) -> tuple[str, ...]:
     failed = [(name, m) for name, m in parts if m is not None and m.failed]
     if any(m.nonfinite for _, m in failed):
         return _NOT_FINITE
-    return tuple(name for name, _ in failed)
+    return tuple(name for name, _ in failed) or (_BEYOND if judgement.beyond_worst_case else ())
 
 
 def shrink(lab: Laboratory, failing: Judgement) -> Judgement:
@@ -34,7 +36,7 @@ def shrink(lab: Laboratory, failing: Judgement) -> Judgement:
 
     def fails(case: Case) -> bool:
         """Without a reference and its tolerance where the symptom needs none."""
-        if kind in (("output",), ("state",), ("output", "state")):
+        if kind in (("output",), ("state",), ("output", "state"), _BEYOND):
             judged = lab.judge(case)
             return judged.failed and symptom(judged) == kind
         return _bare_symptom(lab.run(case)) == kind
@@ -141,19 +143,6 @@ def _fewer_channels(case: Case, lab: Laboratory) -> Iterator[Case]:
         yield _part(case, channels=count)
 
 
-def _simpler_numbers(case: Case, lab: Laboratory) -> Iterator[Case]:
-    if case.initial_state is not None:
-        yield case.replace(initial_state=None)
-    for field, value in (("g", 0.0), ("g", -1.0), ("beta", 1.0), ("v", 1.0)):
-        if field not in case.kind.tokens:
-            continue
-        yield case.replace(**{field: np.full_like(getattr(case, field), value)})
-    yield case.replace(k=_one_hot(case.k), q=_one_hot(case.q))
-    yield case.replace(q=_one_hot(case.q))
-    for field, array in case.arrays().items():
-        yield case.replace(**{field: _short(array)})
-
-
 _MOVES: tuple[Callable[[Case, Laboratory], Iterator[Case]], ...] = (
     _one_sequence,
     _one_head,
@@ -161,7 +150,7 @@ _MOVES: tuple[Callable[[Case, Laboratory], Iterator[Case]], ...] = (
     _later_start,
     _fewer_values,
     _fewer_channels,
-    _simpler_numbers,
+    lambda case, lab: simpler(case),
 )
 
 
@@ -187,26 +176,13 @@ def _part(
         for field, array in case.arrays().items()
         if field != "initial_state"
     }
-    for field in kept.keys() & {"q", "k"}:
-        kept[field] = kept[field][..., :k]
-    kept["v"] = kept["v"][..., :v]
-    if case.kind.gate == "channel":
-        kept["g"] = kept["g"][..., :k]
+    widths = {"q": k, "k": k, "v": v}
+    widths |= {name: {"channel": k, "value": v}[per] for name, per in case.kind.entries if per != "head"}
+    for field, width in widths.items():
+        kept[field] = kept[field][..., :width]
     state = case.initial_state
     return case.replace(
         **kept,
         initial_state=None if state is None else state[sequences][:, value_heads][..., :k, :v],
-        scale=k**-0.5 if case.scale == s.K**-0.5 else case.scale,
+        scale=case.kind.scale(k) if case.scale == case.kind.scale(s.K) else case.scale,
     )
-
-
-def _one_hot(x: Array) -> Array:
-    """Each row's largest entry as +-1, the others 0."""
-    largest = np.abs(x).argmax(axis=-1, keepdims=True)
-    return np.asarray(np.where(np.arange(x.shape[-1]) == largest, np.sign(x), 0.0))
-
-
-def _short(x: Array) -> Array:
-    """Four significant bits."""
-    mantissa, exponent = np.frexp(x)
-    return np.asarray(np.ldexp(np.rint(mantissa * 16) / 16, exponent))

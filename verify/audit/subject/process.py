@@ -2,9 +2,9 @@
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from verify.audit.convention import Convention
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.subject import rawbits
 from verify.audit.subject.connection import Worker, interpreter
+from verify.audit.subject.handing import cotangents, places
 from verify.audit.subject.target import Target
 from verify.model.errors import EnvironmentProblem, RequestError
 
@@ -67,6 +68,7 @@ class Subject:
         self._device = device
         self._folder = tempfile.TemporaryDirectory(prefix="attnproof-")
         self._worker: Worker | None = None
+        self._sources: dict[str, str] = {}
         self.identity: dict[str, Any] = {}
         try:
             self._start()
@@ -89,13 +91,23 @@ class Subject:
             self._worker = None
         self._folder.cleanup()
 
-    def run(self, case: Case, functional: Cotangent | None = None, *, strided: bool = False) -> Outcome:
+    def run(
+        self,
+        case: Case,
+        functional: Cotangent | None = None,
+        *,
+        layout: str = "plain",
+        absent: Sequence[str] = (),
+        options: Mapping[str, int] = MappingProxyType({}),
+    ) -> Outcome:
         """Hand ``case`` to the kernel once; with a functional, also differentiate it.
 
         Args:
             case: the input.
             functional: whose gradients to return.
-            strided: hand over inputs that are not contiguous.
+            layout: how the inputs lie in memory, see ``worker.tensors.LAYOUTS``.
+            absent: our fields to hand over as None.
+            options: further keyword arguments.
 
         Raises:
             RequestError: the convention says the function does not accept such a case.
@@ -107,7 +119,49 @@ class Subject:
             raise EnvironmentProblem(
                 "Triton's interpreter computes bfloat16 wrongly; use a GPU or another dtype"
             )
-        return self._call(case, self._request(case, functional) | {"strided": strided})
+        request = self._request(case, functional)
+        request["keywords"] |= options
+        names = [self.convention.arguments[field] for field in absent]
+        return self._call(case, request | {"layout": layout, "absent": names})
+
+    def ask(self, question: str, case: Case | None = None, **changes: Any) -> dict[str, Any]:
+        """The worker's answer to a question about the target, see ``worker.large``; empty when it dies."""
+        worker = self._worker or self._start()
+        message = {} if case is None else self._request(case, None)
+        try:
+            worker.send(message | changes | {"ask": question})
+            answer: dict[str, Any] = worker.receive(self.time_limit_s)
+        except (TimeoutError, EOFError, OSError, ValueError):
+            worker.end()
+            self._worker = None
+            return {}
+        return answer
+
+    def shapes(self, case: Case) -> dict[str, dict[str, tuple[int, ...]]]:
+        """The shapes that a case is handed over in, and those that must come back."""
+        handed = {self.convention.arguments[f]: a.shape for f, (a, _) in self.convention.inputs(case).items()}
+        back = {
+            name: tuple(shape) for name, (shape, _) in self.convention.promised(case, case.shape.B).items()
+        }
+        return {"inputs": handed, "results": back}
+
+    def sources(self) -> dict[str, str] | None:
+        """Fingerprints of all files the target's code was read from so far.
+
+        None when one has changed since they were first asked for, or where they cannot be told. See
+        ``worker.sources``: what the target imports while it runs is in a later answer alone.
+        """
+        worker = self._worker or self._start()
+        try:
+            worker.send({"ask": "sources"})
+            found: dict[str, str] = worker.receive(self._start_limit_s)["sources"]
+        except (TimeoutError, EOFError, OSError, ValueError, KeyError):
+            worker.end()
+            self._worker = None
+            return None
+        same = all(found.get(path, mark) == mark for path, mark in self._sources.items())
+        self._sources |= found
+        return dict(self._sources) if same else None
 
     def run_packed(self, cases: Sequence[Case]) -> Outcome:
         """Hand sequences (cases of B = 1, alike but for T) over in one call, packed along T.
@@ -121,9 +175,13 @@ class Subject:
         }
         states = joined.pop("initial_state", None)
         packed = cases[0].replace(**joined, initial_state=None if states is None else states[:1])
-        offsets = [0, *np.cumsum([case.shape.T for case in cases]).tolist()]
-        request = self._request(packed, None, states)
-        return self._call(packed, request | {"offsets": [self.convention.cu_seqlens, offsets]}, len(cases))
+        request = self._request(packed, None, states, len(cases))
+        offsets = self._offsets([case.shape.T for case in cases])
+        return self._call(packed, request | {"offsets": offsets}, len(cases))
+
+    def _offsets(self, lengths: Sequence[int]) -> tuple[str, list[int]]:
+        """The argument for packed sequences and where each begins and ends."""
+        return self.convention.cu_seqlens, [0, *np.cumsum(lengths).tolist()]
 
     def _call(self, case: Case, request: dict[str, Any], sequences: int | None = None) -> Outcome:
         worker = self._worker or self._start()
@@ -170,42 +228,42 @@ class Subject:
         return worker
 
     def _request(
-        self, case: Case, functional: Cotangent | None, states: Array | None = None
+        self,
+        case: Case,
+        functional: Cotangent | None,
+        states: Array | None = None,
+        sequences: int | None = None,
     ) -> dict[str, Any]:
         """Write the case's tensors; returns the message that says how to call the target with them."""
         names = self.convention.arguments
         headers = []
-        cotangents = {} if functional is None else self._cotangents(functional)
+        weights = {} if functional is None else cotangents(self.convention, case, functional)
         handed = self.convention.inputs(case)
         if states is not None:
-            handed["initial_state"] = (self.convention.swap_state(states), case.gate_dtype)
+            handed["initial_state"] = (self.convention.their_state(case, states), case.gate_dtype)
         with open(Path(self._folder.name, "input"), "wb") as file:
             named = {names[field]: pair for field, pair in handed.items()}
-            for name, (array, dtype) in (named | cotangents).items():
+            for name, (array, dtype) in (named | weights).items():
                 raw = rawbits.encode(array, dtype)
                 headers.append({"name": name, "dtype": dtype, "shape": array.shape, "bytes": len(raw)})
                 file.write(raw)
         keywords: dict[str, Any] = {**self.convention.extra, **self.convention.absent(case)}
-        if "scale" in names:
-            keywords[names["scale"]] = case.scale
+        keywords |= self.convention.numbers(case)
         return {
             "tensors": headers,
-            "strided": False,
-            "offsets": None,
-            "cotangents": list(cotangents),
+            "layout": "plain",
+            "arranged": [names[field] for field in case.arrays() if field not in self.convention.written],
+            "absent": [],
+            "offsets": self._offsets([case.shape.T] * case.shape.B)
+            if self.convention.token_layout == "THD"
+            else None,
+            "cotangents": list(weights),
+            "places": places(self.convention, case, sequences or case.shape.B),
             "positional": [names[field] for field in self.convention.positional],
             "keywords": keywords,
             "returns": self.convention.returns,
             "time_limit_s": self.time_limit_s,
         }
-
-    def _cotangents(self, functional: Cotangent) -> dict[str, tuple[Array, str]]:
-        """The functional's coefficients in their layout, for the worker to cast."""
-        c = self.convention
-        pairs = {"output": (c.swap_tokens(functional.output), "float64")}
-        if c.gradients == "output-and-state" and c.returns_state:
-            pairs["final_state"] = c.swap_state(functional.state), "float64"
-        return pairs
 
     def _lost(self, worker: Worker, problem: Problem, start: float) -> Outcome:
         """End a worker that is of no more use; the next case starts another."""
@@ -227,8 +285,8 @@ class Subject:
             problem = Problem("inputs-mutated", report["mutated"])
         output, state = arrays.get("output"), arrays.get("final_state")
         return Outcome(
-            output=None if output is None else self.convention.swap_tokens(output),
-            final_state=None if state is None else self.convention.swap_state(state),
+            output=None if output is None else self.convention.our_tokens(case, output),
+            final_state=None if state is None else self.convention.our_state(case, state),
             output_dtype=dtypes["output"],
             state_dtype=dtypes.get("final_state", ""),
             problem=problem,
@@ -244,13 +302,7 @@ class Subject:
         self, case: Case, headers: list[dict[str, Any]], sequences: int | None
     ) -> tuple[dict[str, Array], dict[str, str], Problem | None]:
         """Arrays that have the promised shape, every dtype, and the first broken promise."""
-        s, c = case.shape, self.convention
-        inner = (s.K, s.V) if c.state_layout == "KV" else (s.V, s.K)
-        tokens = (s.T, s.HV) if c.token_layout == "BTHD" else (s.HV, s.T)
-        promised = {
-            "output": ((s.B, *tokens, s.V), c.resolve(c.output_dtype, case.dtype)),
-            "final_state": ((sequences or s.B, s.HV, *inner), c.resolve(c.state_dtype, case.dtype)),
-        }
+        c, promised = self.convention, self.convention.promised(case, sequences or case.shape.B)
         for field, (array, dtype) in c.inputs(case).items():
             promised[f"d_{c.arguments[field]}"] = array.shape, dtype
         arrays, problem = {}, None
@@ -264,6 +316,7 @@ class Subject:
                     problem = problem or Problem("wrong-dtype", message)
                 if got != shape:
                     message = f"{name} came back with shape {got}; the convention says {shape}"
+                    message += c.other_layout(name, got, shape)
                     problem = problem or Problem("wrong-shape", message)
                 elif dtype in rawbits.FORMATS:
                     arrays[name] = rawbits.decode(raw, dtype, got)

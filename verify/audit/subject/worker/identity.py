@@ -13,7 +13,7 @@ from typing import Any
 from .lookup import CannotStart
 
 _NOT_FOLLOWED = frozenset({"torch", "triton", "numpy", "builtins"}) | sys.stdlib_module_names
-_MOST_FUNCTIONS_FOLLOWED = 5000
+MOST_FUNCTIONS_FOLLOWED = 5000
 
 
 def _name(function: Any) -> str:
@@ -49,12 +49,14 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def _referred(thing: Any) -> Iterator[Any]:
+def referred(thing: Any) -> Iterator[Any]:
     """What the code of a function or the body of a class refers to by global name or closure."""
     if isinstance(thing, functools.partial):
         yield thing.func
     elif isinstance(thing, (staticmethod, classmethod, types.MethodType)):
         yield thing.__func__
+    elif type(thing).__name__ == "CustomOpDef":
+        yield getattr(thing, "_init_fn", None)
     if not isinstance(thing, (type, types.FunctionType)) or thing.__module__.split(".")[0] in _NOT_FOLLOWED:
         return
     if isinstance(thing, type):
@@ -62,6 +64,9 @@ def _referred(thing: Any) -> Iterator[Any]:
         return
     yield from _cells(thing)
     for code in _codes(thing.__code__):
+        if "ops" in code.co_names:
+            # An operator registered with torch is called by its name there.
+            yield from (x for x in thing.__globals__.values() if type(x).__name__ == "CustomOpDef")
         for name in code.co_names:
             value = thing.__globals__.get(name)
             yield value
@@ -73,14 +78,14 @@ def reaches_triton(function: Any) -> bool:
     """Whether the function's code, followed through the functions it names, launches a Triton kernel."""
     waiting: list[Any] = [function]
     seen: set[int] = set()
-    while waiting and len(seen) < _MOST_FUNCTIONS_FOLLOWED:
+    while waiting and len(seen) < MOST_FUNCTIONS_FOLLOWED:
         thing = waiting.pop()
         if id(thing) in seen:
             continue
         seen.add(id(thing))
         if type(thing).__module__.split(".")[0] == "triton":
             return True
-        waiting.extend(_referred(thing))
+        waiting.extend(referred(thing))
     return False
 
 

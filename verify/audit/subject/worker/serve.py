@@ -17,8 +17,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .identity import identify, refuse_triton_without_gpu
+from .large import on_meta, triton_sources
 from .lookup import CannotStart, describe, find, load_module
-from .tensors import mutation, read_tensors, strided, write_tensors
+from .places import broken_promise, prepare, written
+from .sources import sources
+from .tensors import LAYOUTS, read_tensors, write_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +40,7 @@ _RETURNS = {
     "output-and-state": (("output", "final_state"), "a pair (output, final state)"),
     "output": (("output",), "the output alone"),
     "output-first": (("output",), "a tuple that starts with the output"),
+    "nothing": ((), "nothing"),
 }
 
 
@@ -71,6 +75,8 @@ def unpack(returned: Any, returns: str) -> dict[str, torch.Tensor]:
     import torch
 
     names, wanted = _RETURNS[returns]
+    if not names:
+        return {}
     values = (returned,) if returns == "output" else returned
     if not isinstance(values, (tuple, list)):
         came = f"a {type(returned).__name__}"
@@ -94,15 +100,17 @@ def run_case(function: Callable[..., Any], request: dict[str, Any], config: dict
     device = config["device"]
     inputs = read_tensors(config["input"], request["tensors"], device)
     cotangents = {name: inputs.pop(name) for name in request["cotangents"]}
-    if request["strided"]:
-        inputs = {name: strided(tensor) for name, tensor in inputs.items()}
+    absent = {name: inputs.pop(name) for name in request["absent"]}
+    arranged = [name for name in request["arranged"] if name in inputs]
+    inputs |= {name: LAYOUTS[request["layout"]](inputs[name]) for name in arranged}
+    prepare(request["places"], inputs, device)
     if cotangents:
         inputs = {name: tensor.requires_grad_() for name, tensor in inputs.items()}
     kept = dict(inputs)
     before = {name: tensor.detach().cpu().clone() for name, tensor in kept.items()}
     keywords = dict(request["keywords"])
     positional = [inputs.pop(name) for name in request["positional"]]
-    keywords.update(inputs)
+    keywords.update(inputs | dict.fromkeys(absent))
     if request["offsets"] is not None:
         name, offsets = request["offsets"]
         keywords[name] = torch.tensor(offsets, dtype=torch.int64, device=device)
@@ -114,7 +122,7 @@ def run_case(function: Callable[..., Any], request: dict[str, Any], config: dict
     try:
         with torch.set_grad_enabled(bool(cotangents)):
             returned = function(*positional, **keywords)
-            results = unpack(returned, request["returns"])
+            results = unpack(returned, request["returns"]) | written(request["places"], kept)
             if cotangents:
                 results |= gradients(results, kept, cotangents)
             if device != "cpu":
@@ -139,7 +147,7 @@ def run_case(function: Callable[..., Any], request: dict[str, Any], config: dict
     except (RuntimeError, NotImplementedError) as error:
         report["kind"] = "wrong-return"
         report["message"] = f"the returned tensors cannot be read: {describe(error)}"
-    report["mutated"] = mutation(before, kept)
+    report["mutated"] = broken_promise(request["places"], before, kept)
     return report
 
 
@@ -170,6 +178,7 @@ def start(config: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     identity = identify(config, module, function)
     refuse_triton_without_gpu(identity, function)
     config["device"] = identity["device"]
+    config["home"] = os.path.dirname(os.path.abspath(getattr(module, "__file__", None) or "."))
     return function, identity
 
 
@@ -192,6 +201,15 @@ def main() -> None:
     answer({"kind": None, "identity": identity})
     for line in channel:
         request = json.loads(line)
+        if request.get("ask") == "sources":
+            answer({"sources": sources(config["home"])})
+            continue
+        if request.get("ask") == "shapes":
+            answer(on_meta(function, request, unpack))
+            continue
+        if request.get("ask") == "triton":
+            answer({"kernels": triton_sources(function)})
+            continue
         try:
             report = run_case(function, request, config)
         except (MemoryError, RuntimeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +40,31 @@ def strided(tensor: torch.Tensor) -> torch.Tensor:
     )
     wide[..., ::2] = tensor
     return wide[..., ::2]
+
+
+def surrounded(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers, contiguous and aligned as before, between more NaN than numbers on both sides."""
+    import torch
+
+    size = tensor.numel()
+    margin = (size // 64 + 2) * 64
+    buffer = torch.full((size + 2 * margin,), torch.nan, dtype=tensor.dtype, device=tensor.device)
+    view = buffer[margin : margin + size].view(tensor.shape)
+    return view.copy_(tensor)
+
+
+def expanded(tensor: torch.Tensor) -> torch.Tensor:
+    """The first entry along the first axis in the place of all, with stride 0."""
+    return tensor[:1].clone().expand(tensor.shape)
+
+
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "plain": lambda tensor: tensor,
+    "strided": strided,
+    "surrounded": surrounded,
+    "expanded": expanded,
+}
+"""How inputs may lie in memory."""
 
 
 def write_tensors(path: str, tensors: dict[str, torch.Tensor]) -> list[dict[str, Any]]:
