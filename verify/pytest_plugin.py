@@ -23,6 +23,16 @@ PROPERTIES = (
     "strided inputs",
     "packed sequences",
     "repeated run",
+    "batch permutation",
+    "head permutation",
+    "batch invariance",
+    "memory around inputs",
+    "expanded inputs",
+    "absent inputs",
+    "special cases",
+    "chunk sizes",
+    "no tokens",
+    "index arithmetic",
     "inputs unchanged",
     "finite",
     "exact on integers",
@@ -33,7 +43,8 @@ _OF_ALL_CELLS = PROPERTIES[-4:]
 _NEUTRAL = "random"
 _MARKER = (
     "certify(target, mechanism, convention='ours', dtypes=('float32',), budget='fast', seed=0, classes=None, "
-    "gradients=False): certify a kernel; the test calls the fixture certify, one item per class and property."
+    "gradients=False, reference='float64'): certify a kernel; the test calls the fixture certify, one item "
+    "per class and property."
 )
 
 Check = Callable[[], dict[str, Any]]
@@ -52,6 +63,7 @@ class Request:
     seed: int = 0
     classes: tuple[str, ...] | None = None
     gradients: bool = False
+    reference: str = "float64"
 
 
 @dataclass(frozen=True)
@@ -200,6 +212,7 @@ def _make(part: Part, classes: tuple[str, ...] | None, folder: Path) -> Made:
             seed=asked.seed,
             classes=classes,
             gradients=asked.gradients,
+            reference=asked.reference,
             cache=cache_folder(),
             folder=folder,
         )

@@ -28,14 +28,15 @@ class Fault:
         title: what is wrong, in a few words.
         file: in ``broken``, without its suffix.
         function: in that file.
-        classes: input classes that show the fault; empty where none does.
-        reasons: the reasons that a certificate then names; empty where it knows of none but wrong numbers.
+        classes: input classes that show the fault.
+        reasons: the reasons that a certificate then names.
         hides: an input on which the kernel is right; None where there is none.
-        shows: an input that shows the fault, for one that no class shows.
         dtype: of q, k and v.
         gradients: whether the fault is one of gradients alone.
         packed: whether the fault is one of packed sequences alone.
         gate_space: what the kernel takes for a gate.
+        chunk_size: tokens per chunk, where it works by chunks.
+        qk_norm: what the kernel does with queries and keys.
     """
 
     number: str
@@ -45,11 +46,12 @@ class Fault:
     classes: tuple[str, ...]
     reasons: tuple[str, ...]
     hides: Inputs | None
-    shows: Inputs | None = None
     dtype: str = "float32"
     gradients: bool = False
     packed: bool = False
     gate_space: str = "ln"
+    chunk_size: int = 64
+    qk_norm: str = "none"
 
     @property
     def mechanism(self) -> str:
@@ -61,10 +63,19 @@ class Fault:
 
     @property
     def convention(self) -> Convention:
-        """Ours, for a kernel that subtracts running sums of gates."""
+        """Ours, for a kernel that subtracts running sums of gates over chunks of its own size."""
         packed = "cu_seqlens" if self.packed else ""
         ours = Convention.load("ours", self.mechanism, self.target)
-        return dataclasses.replace(ours, gate_sums="running", cu_seqlens=packed, gate_space=self.gate_space)
+        return dataclasses.replace(
+            ours,
+            gate_sums="running",
+            cu_seqlens=packed,
+            gate_space=self.gate_space,
+            chunk_argument="",
+            qk_norm=self.qk_norm,
+            gradients="none" if self.qk_norm != "none" else ours.gradients,
+            chunk_size=self.chunk_size if ours.form == "chunked" else ours.chunk_size,
+        )
 
 
 @dataclass(frozen=True)
@@ -88,33 +99,14 @@ def reset_inside_a_block(convention: Convention) -> Case:
     return case.replace(g=gates)
 
 
-def huge_gates(convention: Convention) -> Case:
-    """Gates of -1e8 between zeros."""
-    case = probe(convention, "float32", 64)
-    rng = np.random.default_rng(0)
-    gates = np.where(rng.random(np.shape(case.g)) < 0.5, -1e8 * (1 + rng.random(np.shape(case.g))), 0.0)
-    return case.replace(g=gates.astype(np.float32).astype(np.float64))
-
-
-def large_then_small(convention: Convention) -> Case:
-    """Values of 2^20, a reset, and values of 1."""
-    case = probe(convention, "float32", 64)
-    values, gates = np.array(case.v), np.array(case.g)
-    values[:, :32] *= 2.0**20
-    gates[:, 32] = -1000.0
-    return case.replace(v=values, g=gates)
-
-
-def low_logits(convention: Convention) -> Case:
-    """Every logit at about -120."""
-    case = probe(convention, "float32", 20, key=np.eye(8)[0])
-    queries = np.array(case.q)
-    queries[..., 0] = -120 * 8**0.5
-    return case.replace(q=queries.astype(np.float32).astype(np.float64))
-
-
 def orthogonal_keys(convention: Convention) -> Case:
     return probe(convention, "float32", 8).replace(k=np.eye(8)[None, :, None, :])
+
+
+def long_keys(convention: Convention) -> Case:
+    """Queries and keys beside which no ε counts."""
+    case = probe(convention, "float32", 20)
+    return case.replace(q=2.0**10 * case.q, k=2.0**10 * case.k)
 
 
 def small_integers(convention: Convention) -> Case:
@@ -151,8 +143,8 @@ FAULTS = (
         "exclusive sums, inclusive anchor",
         "exclusive_anchor",
         "chunked_kda",
-        ("gate-reset",),
-        (OVERFLOW,),
+        ("gate-block-start",),
+        ("exponent above 0 on the first row of a block",),
         reset_inside_a_block,
     ),
     Fault(
@@ -170,10 +162,9 @@ FAULTS = (
         "running sums by a tree rise",
         "tree_scan",
         "chunked_gdn",
-        (),
-        (),
+        ("gate-huge",),
+        ("running sums of gates that rise by rounding",),
         of(40),
-        shows=huge_gates,
     ),
     Fault(
         "B1",
@@ -199,10 +190,9 @@ FAULTS = (
         "pads of a tile score 0",
         "padded_tile_backward",
         "tiled_softmax",
-        (),
-        (),
+        ("logits-low",),
+        ("pads of a tile score 0 in the backward pass",),
         of(20),
-        shows=low_logits,
         gradients=True,
     ),
     Fault(
@@ -211,7 +201,7 @@ FAULTS = (
         "poisoned_tail",
         "tiled_softmax",
         ("random",),
-        ("not finite on mild inputs",),
+        ("not finite where the last tile is partial",),
         of(32),
     ),
     Fault(
@@ -231,6 +221,7 @@ FAULTS = (
         ("constant-key-0.97",),
         ("unstable triangular inverse",),
         orthogonal_keys,
+        chunk_size=16,
     ),
     Fault(
         "E1",
@@ -238,7 +229,7 @@ FAULTS = (
         "rounded_prediction",
         "recurrent_kda",
         ("predicted-value",),
-        (),
+        ("prediction rounded to bfloat16 before v − Sᵀk",),
         of(1, "bfloat16"),
         dtype="bfloat16",
     ),
@@ -265,10 +256,9 @@ FAULTS = (
         "suffix sums by subtraction",
         "subtracted_sums",
         "chunked_gdn",
-        (),
-        (),
+        ("fading",),
+        ("sums of later gates formed by subtracting earlier ones",),
         of(20),
-        shows=large_then_small,
         gradients=True,
     ),
     Fault(
@@ -277,8 +267,18 @@ FAULTS = (
         "mixed_bases",
         "chunked_kda",
         ("random",),
-        (),
+        ("gates in base 2 in one place and base e in another",),
         of(70, gate=0.0),
+    ),
+    Fault(
+        "F3",
+        "ε of the L2 norm on the mean",
+        "mean_epsilon",
+        "recurrent_gdn",
+        ("small",),
+        ("ε of the norm added to the mean of squares",),
+        long_keys,
+        qk_norm="unit",
     ),
     Fault(
         "F4",
@@ -286,7 +286,7 @@ FAULTS = (
         "ungated_path",
         "recurrent_delta",
         ("random",),
-        (),
+        ("neither erase nor write strength",),
         None,
     ),
     Fault(
@@ -295,7 +295,7 @@ FAULTS = (
         "clamp_before_negation",
         "recurrent_gdn",
         ("gate-strong",),
-        (),
+        ("decay does not depend on the gate",),
         None,
     ),
     Fault(
@@ -303,7 +303,7 @@ FAULTS = (
         "backward loses dk without gates",
         "ungated_wy_backward",
         "chunked_delta",
-        ("positive",),
+        ("random",),
         ("wrong gradient of k",),
         of(20),
         gradients=True,
@@ -313,8 +313,8 @@ FAULTS = (
         "head 0's gate for all, backward",
         "first_heads_decay",
         "chunked_gdn",
-        ("positive",),
-        ("wrong gradient of the initial state",),
+        ("gate-uneven",),
+        ("gradients of a head depend on another head",),
         of(20),
         gradients=True,
     ),
@@ -324,7 +324,7 @@ FAULTS = (
         "shared_index_row",
         "tiled_softmax",
         ("random",),
-        ("wrong gradient of q, k, v",),
+        ("backward, queries reach other keys than forward",),
         of(1),
         gradients=True,
     ),
@@ -344,7 +344,7 @@ FAULTS = (
         "stale_slot",
         "recurrent_gdn",
         ("random", "positive"),
-        (),
+        ("starts from the state of an earlier call",),
         of(20, initial_state=True),
     ),
     Fault(
@@ -353,7 +353,7 @@ FAULTS = (
         "unguarded_maximum",
         "tiled_softmax",
         ("random",),
-        ("not finite on mild inputs",),
+        ("not finite from the second tile on",),
         of(16),
     ),
     Fault(
@@ -362,7 +362,7 @@ FAULTS = (
         "merged_in_another_base",
         "tiled_softmax",
         ("random",),
-        (),
+        ("base-2 logsumexp merged with e",),
         of(16),
     ),
     Fault(
@@ -373,14 +373,15 @@ FAULTS = (
         ("random",),
         (LATER,),
         of(40, gate=(-0.1, -0.01)),
+        chunk_size=16,
     ),
 )
 OUT_OF_SCOPE = (
-    OutOfScope("F3", "ε of the L2 norm on the mean", "no convention has a norm of q and k inside the kernel"),
     OutOfScope(
         "H1",
         "32-bit offsets wrap",
-        "needs more than 2³¹ elements; index arithmetic is not read from the source",
+        "needs more than 2³¹ elements; where the source of a Triton kernel can be read, the certificate says "
+        "which offsets are at risk, and refutes nothing",
     ),
 )
 

@@ -1,5 +1,6 @@
 """Shared by the adversarial tests: one cache of predictions, one way to certify."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,19 @@ import pytest
 import torch
 
 from verify.audit.certify import certify
+from verify.audit.convention import Convention
 
 BROKEN = Path(__file__).parent / "broken"
+CHUNK = 64
+"""Tokens per chunk of the broken kernels that say nothing else."""
+
+
+def as_broken(convention: Convention, **changes: Any) -> Convention:
+    """Our convention for a broken kernel: chunks of its own size, no argument for it, no packed sequences."""
+    size = CHUNK if convention.form == "chunked" else convention.chunk_size
+    return dataclasses.replace(
+        convention, **{"cu_seqlens": "", "chunk_argument": "", "chunk_size": size} | changes
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,5 @@
 """Kernels whose outputs are right and whose gradients are wrong: refuted with their reason."""
 
-import dataclasses
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BROKEN
+from conftest import BROKEN, as_broken
 
 from verify.audit.convention import Convention
 from verify.checkers.kernel_certificate import recheck
 
 KERNELS = [
-    ("truncated_backward", "chunked_gdn", "random", "wrong gradient of k, v, the gate, β"),
+    ("truncated_backward", "chunked_gdn", "random", "wrong gradient of k, v, the gate, β, the initial state"),
     ("unscaled_backward", "recurrent_delta", "random", "gradient of q off by a factor"),
     ("forgotten_state_gradient", "recurrent_kda", "random", "gradient of the final state ignored"),
     ("mask_after_exp", "chunked_kda", "gate-strong", "gradient of an exponential that the mask hides"),
@@ -28,7 +27,7 @@ def named(file: str, function: str) -> tuple[str, Convention]:
     """A target, and our convention but for running sums of gates and no packed sequences."""
     target = f"{BROKEN / file}.py:{function}"
     ours = Convention.load("ours", function.split("_")[1], target)
-    return target, dataclasses.replace(ours, gate_sums="running", cu_seqlens="")
+    return target, as_broken(ours, gate_sums="running")
 
 
 @pytest.mark.parametrize(("file", "function", "kind", "reason"), KERNELS, ids=IDS)

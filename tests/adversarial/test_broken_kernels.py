@@ -1,6 +1,5 @@
 """Wrong kernels: each is refuted with its reason, and not flagged on an input that hides its fault."""
 
-import dataclasses
 import importlib
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import BROKEN
+from conftest import BROKEN, as_broken
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome, Shape
@@ -52,7 +51,7 @@ def of(tokens: int, **options: Any) -> Hiding:
 
 def unpacked(kernel: "Broken") -> Convention:
     """Our convention, without packed sequences, which these kernels do not take."""
-    return dataclasses.replace(Convention.load("ours", kernel.mechanism, kernel.target), cu_seqlens="")
+    return as_broken(Convention.load("ours", kernel.mechanism, kernel.target))
 
 
 def unit_scale(convention: Convention, dtype: str) -> Case:

@@ -23,19 +23,30 @@ TOKENS = 19
 RUNS = 12
 """Fewer runs of the model than a certificate has; its quantile allows for that."""
 CHUNKS = {"float32": (1, 2, 3, 16, 17, TOKENS, 64), "bfloat16": (3, 16)}
+# These share their code, with one another or with the rows they are variants of.
+FEWER = {"mamba2": (1, 3, 16, 64), "dplr": (1, 3, 16, 64), "gdn2": (1, 3, 16, 64)}
+FEWEST = (3, 64)
 OPTION = {"chunked": "chunk_size", "tiled": "tile_size"}
 FORMS = [
-    (f"{form}_{mechanism}", mechanism)
-    for mechanism in MECHANISMS
-    for form in ("reference", "recurrent", "tiled" if mechanism == "softmax" else "chunked")
+    (f"{form}_{kind.room or mechanism}", mechanism)
+    for mechanism, kind in MECHANISMS.items()
+    if mechanism != "simple_gla"  # The kernels of mamba2, with a scale.
+    for form in ("reference", "recurrent", "tiled" if kind.weights == "softmax" else "chunked")
 ]
 PLANS = [
     (form, mechanism, dtype, chunk)
     for form, mechanism in FORMS
     for dtype, chunks in CHUNKS.items()
-    for chunk in (chunks if form.partition("_")[0] in OPTION else (None,))
+    for chunk in (
+        [c for c in chunks if c in FEWER.get(mechanism, FEWEST if MECHANISMS[mechanism].room else chunks)]
+        if form.partition("_")[0] in OPTION
+        else (None,)
+    )
 ]
-IDS = [f"{form}-{dtype}" + (f"-{chunk}" if chunk else "") for form, _, dtype, chunk in PLANS]
+IDS = [
+    f"{form.partition('_')[0]}_{mechanism}-{dtype}" + (f"-{chunk}" if chunk else "")
+    for form, mechanism, dtype, chunk in PLANS
+]
 
 
 def convention(form: str, mechanism: str, chunk: int | None) -> Convention:

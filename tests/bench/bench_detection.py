@@ -57,7 +57,7 @@ class Rule:
     name: str
     dtype: str
     draw: Callable[[Fault, str], list[Case]]
-    objects: Callable[[Run, dict[str, Array], dict[str, Array]], bool]
+    objects: Callable[[Fault, Run, dict[str, Array], dict[str, Array]], bool]
 
 
 def draw_like_fla(fault: Fault, dtype: str) -> list[Case]:
@@ -110,9 +110,7 @@ def _rounded(case: Case, arrays: dict[str, Array], dtype: str) -> Case:
 
 
 def our_inputs(fault: Fault, dtype: str) -> list[Case]:
-    """Those of the classes that show the fault, or the input made for it."""
-    if fault.shows is not None:
-        return [fault.shows(fault.convention)]
+    """Those of the classes that show the fault."""
     if fault.packed:
         return [probe(fault.convention, dtype, n, seed=n, initial_state=True) for n in PACKED]
     chosen = [c for c in cells(fault.mechanism, dtype, fault.convention) if c.name in fault.classes]
@@ -160,7 +158,7 @@ def exact(convention: Convention, run: Run) -> dict[str, Array]:
     return {name: found[name] for name in tensors((case, outcome, functional))}
 
 
-def plain(case: Case, functional: Cotangent | None) -> dict[str, Array]:
+def plain(case: Case, functional: Cotangent | None, convention: Convention) -> dict[str, Array]:
     """The formula in torch, every operation in the case's dtype."""
     dtype = getattr(torch, case.dtype)
     given = {
@@ -171,6 +169,10 @@ def plain(case: Case, functional: Cotangent | None) -> dict[str, Array]:
     inputs = {
         f: x.repeat_interleave(s.HV // s.H, 2) if f in case.kind.shared else x for f, x in given.items()
     }
+    if convention.qk_norm != "none":
+        for f in ("q", "k"):
+            square = inputs[f].square().sum(-1, keepdim=True)
+            inputs[f] = inputs[f] * (square + convention.qk_norm_eps).rsqrt()
     q, k, v = inputs["q"] * case.scale, inputs["k"], inputs["v"]
     state = inputs.get("initial_state", torch.zeros(s.B, s.HV, s.K, s.V, dtype=dtype))
     if case.kind.stateful:
@@ -204,7 +206,7 @@ def _recurrence(
     return torch.stack(outputs, 1), state
 
 
-def fla_objects(run: Run, given: dict[str, Array], expected: dict[str, Array]) -> bool:
+def fla_objects(fault: Fault, run: Run, given: dict[str, Array], expected: dict[str, Array]) -> bool:
     limits = {"output": 0.005, "state": 0.005, "g": 0.02, "beta": 0.02}
     for name, x in given.items():
         difference = x - expected[name]
@@ -220,9 +222,11 @@ def _rms(x: Array) -> float:
     return float(np.sqrt(np.square(x).mean())) if x.size else 0.0
 
 
-def flash_attention_objects(run: Run, given: dict[str, Array], expected: dict[str, Array]) -> bool:
+def flash_attention_objects(
+    fault: Fault, run: Run, given: dict[str, Array], expected: dict[str, Array]
+) -> bool:
     case, _, functional = run
-    low = plain(case, functional)
+    low = plain(case, functional, fault.convention)
     for name, x in given.items():
         error, allowed = (float(np.abs(y - expected[name]).max(initial=0.0)) for y in (x, low[name]))
         if not error <= 2 * allowed:
@@ -230,7 +234,7 @@ def flash_attention_objects(run: Run, given: dict[str, Array], expected: dict[st
     return False
 
 
-def assert_close_objects(run: Run, given: dict[str, Array], expected: dict[str, Array]) -> bool:
+def assert_close_objects(fault: Fault, run: Run, given: dict[str, Array], expected: dict[str, Array]) -> bool:
     case, _, _ = run
     for name, x in given.items():
         dtype = getattr(torch, case.dtype if name == "output" else case.gate_dtype)
@@ -251,7 +255,7 @@ RULES = (
 def they_object(rule: Rule, fault: Fault, cases: Sequence[Case]) -> bool:
     for run in runs(fault, cases):
         with np.errstate(all="ignore"):
-            if rule.objects(run, tensors(run), exact(fault.convention, run)):
+            if rule.objects(fault, run, tensors(run), exact(fault.convention, run)):
                 return True
     return False
 

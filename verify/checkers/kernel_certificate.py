@@ -1,22 +1,31 @@
 """Checks a kernel certificate without the code that made it: schema, verdicts, samples.
 
 Verdicts are derived again from the figures. Samples are computed again from their literal inputs by the
-definition, S = Diag(e^g) S; S = S + beta k (v - S^T k)^T, or S + k v^T for linear attention; o = S^T
-(scale q); or for softmax attention o = sum_j e^(s_j) v_j / sum_j e^(s_j), s_j = scale q^T k_j; for one value
-column, in rationals or in mpmath's intervals.
+definition, S = Diag(e^g) S; S = S + beta k (v - S^T k)^T, or S + k v^T where nothing is erased, or for GDN-2
+S + k (w v - S^T (b k))^T, or for DPLR S = Diag(e^g) S + b (a^T S) + k v^T; o = S^T (scale q); or for softmax
+attention o = sum_j e^(s_j) v_j / sum_j e^(s_j), s_j = scale q^T k_j; for one value column, in rationals or in
+mpmath's intervals.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from verify.checkers import kernel_summaries
 from verify.model import certificate
 from verify.model.verdict import Verdict, weakest
 
 Number = Callable[[str], Any]
 Exponential = Callable[[Any], Any]
 _PRECISION = 200
+_REFERENCES = {"float64": "float64", "mpmath": "mpmath", "ball": "ball", "exact": "rational"}
+"""What judges a float cell, by the reference asked for."""
 _RESET = -1000
+_PER_CHANNEL = ("kda", "dplr", "gdn2")
+_SOFTMAX = {"softmax": (0, None), "softmax_window": (16, None), "softmax_sink": (0, (0.5).hex())}
+"""How many tokens a query sees, 0 for all, and a logit more that has no value."""
+_FURTHER = {"dplr": ("a", "b"), "gdn2": ("b", "w")}
 _FIGURES = ("worst_ratio", "worst_over_deviation", "max_abs_error", "rms_ratio")
 _ROUNDING = 1e-4
 """Figures are written with six significant digits."""
@@ -36,8 +45,10 @@ def recheck(data: dict[str, Any]) -> list[str]:
         fault for i, cell in enumerate(data.get("gradients", [])) for fault in _gradient_faults(i, cell)
     ]
     faults += _worst_case_faults(data)
+    faults += _reference_faults(data)
     faults += _class_faults(data["classes"], data["cells"])
     faults += _verdict_faults(data)
+    faults += kernel_summaries.faults(data)
     faults += [fault for i, sample in enumerate(data["samples"]) for fault in sample_faults(i, sample)]
     return faults
 
@@ -112,6 +123,29 @@ def _worst_case_faults(data: dict[str, Any]) -> Iterable[str]:
         yield f"worst_case: met is {stated['met']} at a largest ratio of {worst}"
 
 
+def _reference_faults(data: dict[str, Any]) -> Iterable[str]:
+    """What is said of the references together against the cells, and that every stand-in has its reason."""
+    stated = data.get("reference")
+    if stated is None:
+        return
+    entries = [*data["cells"], *data.get("gradients", [])]
+    used = Counter(entry["reference"] for entry in entries if entry.get("reference") is not None)
+    if used != stated["used"]:
+        yield f"reference: {stated['used']} are said to judge, the cells say {dict(used)}"
+    wanted = _REFERENCES[stated["asked"]]
+    for entry in entries:
+        if entry.get("reference") not in (None, "exact", wanted) and not entry["reference_note"]:
+            said = f"{entry['reference']} judges a cell of class {entry['class']}"
+            yield f"reference: {said} and not {wanted}, without a reason"
+    fewest: dict[str, float] = {}
+    for entry in entries:
+        for name, digits in (entry.get("digits") or {}).items():
+            label = name if "output" in entry else f"gradient of {name}"
+            fewest[label] = min(fewest.get(label, float("inf")), digits["fewest"])
+    if fewest != {name: digits["fewest"] for name, digits in (stated["digits"] or {}).items()}:
+        yield f"reference: {stated['digits']} digits are said to stand, the cells say {fewest}"
+
+
 def _ratio(error: Any, tolerance: Any) -> float:
     error, tolerance = float(error), float(tolerance)
     if error == 0:
@@ -156,11 +190,15 @@ def sample_faults(index: int, sample: dict[str, Any]) -> list[str]:
     where = f"samples.{index} ({sample['class']})"
     inputs = sample["inputs"]
     tokens, channels = sample["where"]["t"] + 1, len(inputs["q"])
-    rows = {len(inputs[name]) for name in ("k", "v", "g", "beta")}
-    widths = {len(row) for row in (*inputs["k"], inputs["initial_state"])}
-    gates = {len(row) for row in inputs["g"]}
     mechanism = sample["mechanism"]
-    if rows != {tokens} or widths != {channels} or gates != {channels if mechanism == "kda" else 1}:
+    further = _FURTHER.get(mechanism, ())
+    if set(further) != inputs.keys() & {"a", "b", "w"}:
+        return [f"{where}: the inputs are not those of {mechanism}"]
+    rows = {len(inputs[name]) for name in ("k", "v", "g", "beta", *further)}
+    vectors = [row for name in ("k", *further) if name != "w" for row in inputs[name]]
+    widths = {len(row) for row in (*vectors, inputs["initial_state"])}
+    gates = {len(row) for row in inputs["g"]}
+    if rows != {tokens} or widths != {channels} or gates != {channels if mechanism in _PER_CHANNEL else 1}:
         return [f"{where}: the inputs do not have the sizes of token {tokens - 1} and {channels} channels"]
     exact = sample["reference_kind"] == "exact"
     low, high = _exactly(inputs, mechanism) if exact else _enclosed(inputs, mechanism)
@@ -223,17 +261,46 @@ def _output(inputs: dict[str, Any], mechanism: str, number: Number, exponential:
     keys = [[number(x) for x in row] for row in inputs["k"]]
     query = [number(inputs["scale"]) * number(x) for x in inputs["q"]]
     values = [number(x) for x in inputs["v"]]
-    if mechanism == "softmax":
-        return _attended([_dot(query, key) for key in keys], values, exponential)
+    if mechanism in _SOFTMAX:
+        window, sink = _SOFTMAX[mechanism]
+        logits = [_dot(query, key) for key in keys][-window:]
+        values = values[-window:]
+        if sink is not None:
+            logits, values = [*logits, number(sink)], [*values, number((0.0).hex())]
+        return _attended(logits, values, exponential)
+    if mechanism == "linear_normalised":
+        products = [_dot(query, key) for key in keys]
+        return _dot(products, values) / sum(products, start=0)
     state = [number(x) for x in inputs["initial_state"]]
-    strengths = [number(x) for x in inputs["beta"]]
-    for key, row, value, beta in zip(keys, inputs["g"], values, strengths, strict=True):
+    for t, (key, row, value) in enumerate(zip(keys, inputs["g"], values, strict=True)):
         decay = [exponential(number(x)) for x in row]
         decay = decay if len(decay) > 1 else decay * len(key)
-        state = [a * s for a, s in zip(decay, state, strict=True)]
-        error = value if mechanism == "linear" else value - _dot(key, state)
-        state = [s + beta * k * error for k, s in zip(key, state, strict=True)]
+        decayed = [a * s for a, s in zip(decay, state, strict=True)]
+        further = {name: inputs[name][t] for name in ("beta", *_FURTHER.get(mechanism, ()))}
+        out, held, written = _token(mechanism, key, value, further, state, decayed, number)
+        state = [s + o * held + k * written for s, o, k in zip(decayed, out, key, strict=True)]
     return _dot(query, state)
+
+
+def _token(
+    mechanism: str,
+    key: list[Any],
+    value: Any,
+    further: dict[str, Any],
+    state: list[Any],
+    decayed: list[Any],
+    number: Number,
+) -> tuple[list[Any], Any, Any]:
+    """Along which vector how much is removed, or added, and how much is written along the key."""
+    if mechanism == "dplr":
+        read = [number(x) for x in further["a"]]
+        return [number(x) for x in further["b"]], _dot(read, state), value
+    if mechanism == "gdn2":
+        held = _dot([number(x) * k for x, k in zip(further["b"], key, strict=True)], decayed)
+        return key, -held, number(further["w"]) * value
+    beta = number(further["beta"])
+    erases = mechanism in ("delta", "gdn", "kda")
+    return key, -beta * _dot(key, decayed) if erases else 0 * beta, beta * value
 
 
 def _attended(logits: list[Any], values: list[Any], exponential: Exponential) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from verify.model.verdict import Verdict, weakest
 
-_FIELDS = ("q", "k", "v", "g", "beta", "initial_state")
+FIELDS = ("q", "k", "v", "g", "beta", "a", "b", "w", "initial_state")
 """In the order of a call; a sealed certificate has them sorted."""
 
 
@@ -38,7 +38,7 @@ def rows(cells: Sequence[dict[str, Any]]) -> list[GradientRow]:
 
 def fields(table: Sequence[GradientRow]) -> list[str]:
     """The inputs that any row has a gradient of."""
-    return [field for field in _FIELDS if any(field in row.ratios for row in table)]
+    return [field for field in FIELDS if any(field in row.ratios for row in table)]
 
 
 def _row(name: str, cells: Sequence[dict[str, Any]]) -> GradientRow:
@@ -47,7 +47,7 @@ def _row(name: str, cells: Sequence[dict[str, Any]]) -> GradientRow:
         for field, figures in cell["inputs"].items():
             found[field] = max(found.get(field, 0.0), figures["worst_ratio"], key=_rank)
     problems = [cell["problem"]["message"] for cell in cells if cell["problem"] is not None]
-    ratios = {field: found[field] for field in _FIELDS if field in found}
+    ratios = {field: found[field] for field in FIELDS if field in found}
     verdict = str(weakest(Verdict(cell["verdict"]) for cell in cells))
     return GradientRow(name, len(cells), verdict, ratios, problems[0] if problems else "")
 

@@ -17,6 +17,7 @@ from verify.report import (
     kernel_plots,
     numbers,
     overview,
+    plain_numbers,
     printed,
     show,
     terms,
@@ -175,12 +176,17 @@ class _Site:
         files = kernel.reproducer()
         gradient_rows = gradients.rows(kernel.data.get("gradients", []))
         script = (kernel.data["reproducer"] or {}).get("script")
+        wrong = plain_numbers.refuted(kernel.data)
         self._page(
             f"certify/{kernel.slug}/index.html",
             "certificate.html",
             _placed(kernel.slug, kernel_plots.figures(kernel.data)),
             kernel=kernel,
             certificate=kernel.data,
+            plain_columns=plain_numbers.COLUMNS,
+            plain_rows=plain_numbers.rows(kernel.data),
+            own_failing=len(wrong),
+            own_classes=list(dict.fromkeys(wrong)),
             gradients=gradient_rows,
             gradient_fields=gradients.fields(gradient_rows),
             files=sorted(files),

@@ -2,7 +2,6 @@
 
 import dataclasses
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,11 @@ import torch
 from differentiable import factored_delta
 from dual import Dual, Duals
 
+from verify.audit import mechanism as mechanisms
 from verify.audit.bench import Bench
 from verify.audit.case import Outcome, Shape
 from verify.audit.convention import Convention
-from verify.audit.gradient import adjoint
+from verify.audit.gradient import adjoint, directed_adjoint
 from verify.audit.gradient.confirm import ball_gradients, confirm
 from verify.audit.gradient.functional import cotangent, gathered
 from verify.audit.gradient.judge import judge_gradients
@@ -25,6 +25,7 @@ from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.probes import probe
 from verify.audit.laboratory import Laboratory
 from verify.audit.mechanism import MECHANISMS
+from verify.audit.reference.definition import visibility
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target
 from verify.numbers import system
@@ -44,13 +45,15 @@ def rationals(*shape):
     return np.vectorize(Fraction, otypes=[object])(rng.integers(-5, 6, shape), rng.integers(1, 7, shape))
 
 
-@pytest.mark.parametrize("mechanism", ["linear", "delta", "gdn", "kda"])
+@pytest.mark.parametrize("mechanism", ["linear", "delta", "gdn", "kda", "mamba2", "dplr", "gdn2"])
 def test_the_adjoint_is_the_derivative_of_the_definition(mechanism):
     """Every entry of every input, in exact rationals; decays are any positive rationals."""
     exact, kind = system("exact"), MECHANISMS[mechanism]
-    definition = import_module(f"derivations.{mechanism}.definition")
+    definition = mechanisms.definition(mechanism)
     inputs = {"q": rationals(T, K), "k": rationals(K, T).T, "v": rationals(T, V), "state": rationals(K, V)}
-    alpha, beta = abs(rationals(T, K)) + 1, rationals(1, T)[0]
+    inputs |= {"beta": rationals(1, T)[0], "a": rationals(T, K)[::-1], "b": rationals(K, T).T[::-1]}
+    inputs["w"] = rationals(V, T).T[::-1]
+    alpha = abs(rationals(T, K)) + 1
     if kind.gate == "head":
         alpha = np.repeat(alpha[:, :1], K, axis=1)
     weights, final = rationals(V, T).T, rationals(V, K).T
@@ -58,16 +61,24 @@ def test_the_adjoint_is_the_derivative_of_the_definition(mechanism):
     def columns(numbers, rows, make=lambda x: x):
         return [numbers.matrix([[make(x)] for x in row]) for row in rows]
 
-    found = adjoint.recurrence(
-        exact,
-        *(columns(exact, inputs[name]) for name in ("q", "k", "v")),
-        alpha=columns(exact, alpha) if kind.gate else None,
-        beta=[exact.number(x) for x in beta] if kind.erases else None,
-        scale=exact.number(Fraction(2, 3)),
-        state=exact.matrix(inputs["state"].tolist()),
-        d_output=columns(exact, weights),
-        d_state=exact.matrix(final.tolist()),
-    )
+    options = {
+        "scale": exact.number(Fraction(2, 3)),
+        "state": exact.matrix(inputs["state"].tolist()),
+        "d_output": columns(exact, weights),
+        "d_state": exact.matrix(final.tolist()),
+    }
+    decays = columns(exact, alpha) if kind.gate else None
+    if kind.directed:
+        tokens = {name: columns(exact, inputs[name]) for name in kind.tokens if name != "g"}
+        found = directed_adjoint.gradients(exact, tokens, decays, **options)
+    else:
+        found = adjoint.recurrence(
+            exact,
+            *(columns(exact, inputs[name]) for name in ("q", "k", "v")),
+            alpha=decays,
+            beta=[exact.number(x) for x in inputs["beta"]] if kind.erases else None,
+            **options,
+        )
 
     def slope(field, where):
         """The derivative of the functional along one entry, by dual numbers through the definition."""
@@ -82,12 +93,12 @@ def test_the_adjoint_is_the_derivative_of_the_definition(mechanism):
             duals = [Dual(*pair) for pair in zip(*pairs, strict=True)]
             return np.array(duals, dtype=object).reshape(array.shape)
 
-        tokens = [columns(numbers, lifted(name, inputs[name])) for name in ("q", "k", "v")]
-        if kind.gate:
-            decays = lifted("g", alpha)
-            tokens.append([row[0] for row in decays] if kind.gate == "head" else columns(numbers, decays))
-        if kind.erases:
-            tokens.append(list(lifted("beta", beta)))
+        tokens = []
+        for name in kind.tokens:
+            entries = lifted(name, alpha if name == "g" else inputs[name])
+            if name == "g" and kind.gate == "head":
+                entries = entries[:, 0]
+            tokens.append(list(entries) if entries.ndim == 1 else columns(numbers, entries))
         outputs, state = definition.recurrence(
             numbers,
             *tokens,
@@ -102,7 +113,7 @@ def test_the_adjoint_is_the_derivative_of_the_definition(mechanism):
 
     checked = 0
     for field in kind.fields:
-        shape = {"beta": (T,), "initial_state": (K, V), "v": (T, V)}.get(field, (T, K))
+        shape = {"beta": (T,), "initial_state": (K, V), "v": (T, V), "w": (T, V)}.get(field, (T, K))
         if field == "g" and kind.gate == "head":
             shape = (T, 1)
         for where in np.ndindex(shape):
@@ -120,13 +131,18 @@ def test_the_adjoint_is_the_derivative_of_the_definition(mechanism):
     assert checked > 10
 
 
-def test_the_adjoint_of_attention_is_its_derivative():
+@pytest.mark.parametrize("mechanism", ["softmax", "softmax_window", "softmax_sink", "linear_normalised"])
+def test_the_adjoint_of_attention_is_its_derivative(mechanism, monkeypatch):
     """Directional derivatives by dual balls overlap the adjoint's, and have no room for another."""
     from flint import arb, ctx
 
     balls = system("ball", precision=128)
-    definition = import_module("derivations.softmax.definition")
-    case = drawn("random", "softmax", Shape(B=1, T=4, H=1, HV=1, K=3, V=2))
+    definition = mechanisms.definition(mechanism)
+    kind = MECHANISMS[mechanism]
+    if kind.window is not None:
+        kind = dataclasses.replace(kind, options=(("window", 2),))
+        monkeypatch.setitem(MECHANISMS, mechanism, kind)
+    case = drawn("random", mechanism, Shape(B=1, T=4, H=1, HV=1, K=3, V=2))
     functional = cotangent(case, with_state=False)
     gradients = ball_gradients(case, functional)
     numbers = Duals(balls)
@@ -148,7 +164,8 @@ def test_the_adjoint_of_attention_is_its_derivative():
                     tokens.append(
                         [lifted(*rows) for rows in zip(array[0, :, 0], moved[0, :, 0], strict=True)]
                     )
-                outputs = definition.causal(numbers, *tokens, scale=numbers.number(case.scale))
+                options = visibility(numbers, kind)
+                outputs = definition.causal(numbers, *tokens, scale=numbers.number(case.scale), **options)
                 slopes = [x for output in outputs for (x,) in balls.to_lists(output.slope)]
                 total = sum(
                     x * arb(w) for x, w in zip(slopes, functional.output.ravel().tolist(), strict=True)
@@ -161,15 +178,28 @@ PAIRS = [(m, name) for m, kind in MECHANISMS.items() for name in classes(kind) i
 
 @pytest.mark.parametrize(("mechanism", "name"), PAIRS)
 def test_balls_confirm_the_bounds(mechanism, name):
-    case = drawn(name, mechanism)
+    longer = SHAPE if MECHANISMS[mechanism].window is None else dataclasses.replace(SHAPE, T=18)
+    case = drawn(name, mechanism, longer)
     functional = cotangent(case, MECHANISMS[mechanism].stateful)
     outcome = confirm(case, functional, float64_gradients(case, functional))
     assert outcome.holds
-    assert 1e-4 < outcome.worst <= 1
+    # A bound ten thousand times the error would confirm nothing worth knowing.
+    # The rounding errors of logits of size 6e4 are largely the same for all keys, which no bound knows; a
+    # sink leaves such logits no weight.
+    least = 1e-8 if name == "logits-lowest" else 1e-4
+    assert (0 if mechanism == "softmax_sink" and name == "logits-lowest" else least) <= outcome.worst <= 1
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "field"), [("kda", "g"), ("gdn", "beta"), ("softmax", "k"), ("linear", "initial_state")]
+    ("mechanism", "field"),
+    [
+        ("kda", "g"),
+        ("gdn", "beta"),
+        ("softmax", "k"),
+        ("linear", "initial_state"),
+        ("dplr", "a"),
+        ("gdn2", "w"),
+    ],
 )
 def test_balls_contradict_a_wrong_gradient_and_a_tight_bound(mechanism, field):
     case = drawn("random", mechanism)
@@ -193,8 +223,12 @@ def test_the_fast_budget_differentiates_one_case_of_each_class():
     every = list(cells("kda", "float32", convention))
     chosen = gradient_cells(every, "fast")
     assert [case.name for case in chosen] == [n for n in classes(MECHANISMS["kda"]) if "integer" not in n]
-    assert all(case.shape.T <= 65 for case in chosen)
-    assert len(gradient_cells(every, "standard")) == len([c for c in every if "integer" not in c.name])
+    assert all(case.shape.T == 65 and case.initial_state is not None for case in chosen)
+    again = gradient_cells(every, "standard")
+    assert {(c.name, c.shape.T) for c in again} == {
+        (c.name, c.shape.T) for c in every if "integer" not in c.name
+    }
+    assert len(again) == len({(c.name, c.shape.T) for c in again})
 
 
 def gradients_of(function, case, functional):
@@ -209,18 +243,18 @@ def gradients_of(function, case, functional):
     return {n: x.double().numpy() for n, x in zip(inputs, found, strict=True)}
 
 
-FORMS = [(m, form) for m, kind in MECHANISMS.items() for form in kind.forms]
+# The kernel's own gradient of a sink adds over the batch, which no model of its rounding can run along.
+LEFT_OUT = ("simple_gla", "softmax_sink")
+FORMS = [(m, form) for m, kind in MECHANISMS.items() for form in kind.forms if m not in LEFT_OUT]
 
 
 @pytest.mark.parametrize(("mechanism", "form"), FORMS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_our_gradients_are_within_the_tolerance_and_wrong_ones_are_not(mechanism, form, dtype):
-    name = f"{form}_{mechanism}"
-    convention = Convention.load("ours", mechanism, name)
+    convention = Convention.load("ours", mechanism, f"{form}_{MECHANISMS[mechanism].room or mechanism}")
     case = probe(convention, dtype, 20, seed=4, grouped=True, initial_state=True)
     yardstick = Bench(convention, 1).gradient_yardstick(case)
-    kernel = getattr(import_module(f"kernels.{mechanism}.{form}"), name)
-    found = gradients_of(kernel, case, yardstick.functional)
+    found = gradients_of(mechanisms.kernel(mechanism, form), case, yardstick.functional)
     judged = judge_gradients(case, Outcome(None, None, "", "", None, 0.0, found), yardstick)
     assert judged.verdict == "sampled", judged.entry()
     assert all(m.worst_ratio > 1e-3 for m in judged.measures.values())
@@ -259,7 +293,8 @@ def test_stored_factors_widen_the_tolerance_of_beta_where_they_cancel():
         judged = judge_gradients(case, Outcome(None, None, "", "", None, 0.0, gradients), yardstick)
         assert judged.verdict == "sampled", judged.entry()
         worst[corrections] = {
-            f: float(m.figures(False)["worst_over_deviation"]) for f, m in judged.measures.items()
+            f: float(m.figures("float32", tokens=False)["worst_over_deviation"])
+            for f, m in judged.measures.items()
         }
     assert worst["solved"]["beta"] > 2 * max(ratio for f, ratio in worst["solved"].items() if f != "beta")
     assert 0.1 < worst["factored"]["beta"] < 1

@@ -1,7 +1,6 @@
 """Input classes: what they promise, and integer cases exact in every form of a correct kernel."""
 
 from collections import Counter, defaultdict
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -9,12 +8,15 @@ import torch
 
 from verify.audit.case import Shape
 from verify.audit.convention import Convention
-from verify.audit.inputs.cells import cells, classes, lengths
-from verify.audit.inputs.classes import REAL_CLASSES, correlated_keys, draw_case
+from verify.audit.inputs.cells import BUDGETS, cells, classes, gradient_cells, lengths
+from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.counted import attended
-from verify.audit.inputs.integers import check_exact, draw_integer_case, is_integer_case
+from verify.audit.inputs.draws import correlated_keys
+from verify.audit.inputs.integers import draw_integer_case, inexact, is_integer_case
 from verify.audit.mechanism import MECHANISMS as TABLE
-from verify.audit.reference.results import exact_reference
+from verify.audit.mechanism import kernel
+from verify.audit.reference.exact import exact_reference
+from verify.audit.reference.transition import growth
 from verify.model.errors import RequestError
 from verify.numbers.formats import BFLOAT16, FLOAT16, FLOAT32, format_named
 
@@ -30,11 +32,9 @@ def accepting(mechanism):
 
 def called(mechanism, form, case):
     """Output, and final state where there is one, of our own kernel on a case in its own dtypes."""
-    types = {name: case.dtype if name in "qkv" else case.gate_dtype for name in case.arrays()}
-    inputs = {n: torch.from_numpy(x).to(getattr(torch, types[n])) for n, x in case.arrays().items()}
+    inputs = {n: torch.from_numpy(x).to(getattr(torch, case.dtype_of(n))) for n, x in case.arrays().items()}
     options = {"output_final_state": True} if case.kind.stateful else {}
-    kernel = getattr(import_module(f"kernels.{mechanism}.{form}"), f"{form}_{mechanism}")
-    output, state = kernel(**inputs, scale=case.scale, **options)
+    output, state = kernel(mechanism, form)(**inputs, scale=case.scale, **options)
     return output.double().numpy(), None if state is None else state.double().numpy()
 
 
@@ -48,7 +48,7 @@ def test_fast_covers_classes_lengths_and_shapes(mechanism, dtype):
         shapes.add(case.shape)
         states.add(case.initial_state is not None)
         assert (case.log_decay <= 0).all()
-        assert case.scale == case.shape.K**-0.5
+        assert case.name.startswith("scale-") or case.scale == kind.scale(case.shape.K)
     assert set.union(*met.values()) == set(classes(kind))
     assert set(met) == {1, 15, 16, 17, 63, 64, 65, 127}
     assert min(len(names) for names in met.values()) >= len(classes(kind)) // 4
@@ -65,9 +65,9 @@ def test_standard_is_the_full_product():
         (case.name, case.shape.T, case.initial_state is not None, case.shape.K)
         for case in cells("gdn", "float32", Convention(name="any", mechanism="gdn"), "standard")
     }
-    # On 2 shapes, integers on 3, with and without a state; predicted-value always has one.
+    # On 2 shapes, integers on 3, with and without a state; predicted-value always has one; 2 wide shapes.
     real = len(classes(TABLE["gdn"])) - 2
-    assert len(seen) == 8 * ((real - 1) * 2 * 2 + 2 + 2 * 3 * 2)
+    assert len(seen) == 8 * ((real - 1) * 2 * 2 + 2 + 2 * 3 * 2) + 2 * real
 
 
 def test_cells_keep_to_the_convention():
@@ -101,8 +101,8 @@ def test_classes_are_what_their_names_say():
         if kind.suits(TABLE["kda"])
     }
     assert {kind.name for kind in REAL_CLASSES} - set(drawn) == {
-        f"logits-{word}" for word in ("large", "equal", "rising", "falling", "offset")
-    }
+        f"logits-{word}" for word in ("large", "equal", "rising", "falling", "offset", "low", "lowest")
+    } | {"scale-negative", "scale-zero", "directions-apart", "directions-constant"}
     cosines = drawn["positive"].k[0, :, 0] @ drawn["positive"].k[0, :, 0].T
     assert (drawn["positive"].k > 0).all()
     assert 0.6 < cosines[np.triu_indices(40, 1)].mean() < 0.9
@@ -111,12 +111,37 @@ def test_classes_are_what_their_names_say():
     assert (drawn["gate-strong"].g == -5).all()
     assert set(np.unique(drawn["gate-mixed"].g)) == {-5.0, 0.0}
     assert (drawn["gate-reset"].g == -1000).mean() == pytest.approx(1 / 8, abs=0.05)
+    assert (drawn["gate-uneven"].g[:, :, 0] == 0).all()
+    assert drawn["gate-uneven"].g[:, :, -1, -1] == pytest.approx(-10)
+    assert (drawn["gate-block-start"].g[:, 16::16] == -100).all()
+    assert (drawn["gate-block-start"].g == -100).mean() == pytest.approx(2 / 40)
+    assert set(np.unique(drawn["gate-huge"].g >= -1e-3)) == {True, False}
+    assert drawn["gate-huge"].g[drawn["gate-huge"].g < 0].max() <= -1e8
+    fading = drawn["fading"]
+    assert (fading.g[:, 20] == -1000).all()
+    assert np.abs(fading.v[:, :20]).mean() > 500 * np.abs(fading.v[:, 20:]).mean()
     assert drawn["beta-above-one"].beta.min() > 1
     assert np.linalg.norm(drawn["small"].q, axis=-1) == pytest.approx(2.0**-10)
     for case in drawn.values():
         assert not np.array_equal(case.v[0], case.v[1])
         assert not np.array_equal(case.v[:, :, 0], case.v[:, :, 1])
         assert not np.array_equal(case.k[0], case.k[1])
+
+
+def test_threshold_gates_lie_on_both_sides_of_the_range_of_exp():
+    """Constant in time; every span of rows that an anchor rule gives is met just below and just above."""
+    kind = next(kind for kind in REAL_CLASSES if kind.name == "gate-threshold")
+    case = draw_case(kind, "kda", Shape(2, 9, 2, 4, 64, 3), dtype="float32", seed=1, with_state=False)
+    assert (case.g == case.g[:, :1]).all()
+    gates = -np.unique(case.g).astype(np.float32)
+    for rows in (8, 15, 16, 31, 32, 63, 64):
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(np.exp(gates * np.float32(rows), dtype=np.float32))
+        assert finite.any()
+        assert not finite.all()
+        assert gates[finite].max() > 0.97 * gates[~finite].min()
+    published = (5.915, 11.09)
+    assert all(any(below < x < 1.02 * below for below in gates[gates < x]) for x in published)
 
 
 def test_correlated_keys_have_cosine_four_fifths():
@@ -154,6 +179,10 @@ def test_logit_classes_are_what_their_names_say():
     assert rising.max() > 60
     assert (np.diff(logits("logits-falling"), axis=-1) < 0).all()
     assert logits("logits-offset").mean() == pytest.approx(100, abs=10)
+    low = logits("logits-low")
+    assert np.log(np.exp(low).sum(-1)).max() < -88.8
+    assert logits("logits-lowest").max() < -5e4
+    assert (logits("scale-zero") == 0).all()
 
 
 @MECHANISMS
@@ -164,7 +193,7 @@ def test_integer_cases_are_exact_in_every_form(mechanism, dtype, resets):
         shape = Shape(B=1, T=tokens, H=1, HV=2, K=keys, V=5)
         case = draw_integer_case(mechanism, shape, dtype=dtype, seed=keys, with_state=True, resets=resets)
         exact = exact_reference(case)
-        check_exact(case, exact.output, exact.final_state, format_named(dtype), FLOAT32)
+        assert inexact(case, exact.output, exact.final_state, format_named(dtype), FLOAT32) is None
         assert np.abs(exact.output).max() > 0
         for form in TABLE[mechanism].forms:
             output, state = called(mechanism, form, case)
@@ -201,14 +230,59 @@ def test_integer_checks_refuse_what_need_not_be_exact():
         assert not is_integer_case(case.replace(**change))
     large = case.slice(0, 30, 100 * case.initial_state)
     exact = exact_reference(large)
-    check_exact(large, exact.output, exact.final_state, FLOAT32, FLOAT32)
-    with pytest.raises(RequestError, match="bfloat16 cannot represent"):
-        check_exact(large, exact.output, exact.final_state, BFLOAT16, FLOAT32)
-    with pytest.raises(RequestError, match="beyond the integers of float16"):
-        check_exact(case, exact.output, exact.final_state, FLOAT16, FLOAT16)
-    with pytest.raises(RequestError, match="need not be exact"):
-        check_exact(case.replace(v=case.v + 0.5), exact.output, exact.final_state, FLOAT16, FLOAT32)
+    results = exact.output, exact.final_state
+    assert inexact(large, *results, FLOAT32, FLOAT32) is None
+    assert "bfloat16 cannot represent" in inexact(large, *results, BFLOAT16, FLOAT32)
+    assert "beyond the integers of float16" in inexact(case, *results, FLOAT16, FLOAT16)
+    assert "need not be exact" in inexact(case.replace(v=case.v + 0.5), *results, FLOAT16, FLOAT32)
     with pytest.raises(RequestError, match="power of two"):
         draw_integer_case(
             "gdn", Shape(1, 1, 1, 1, 8, 5), dtype="float16", seed=0, with_state=True, resets=False
         )
+
+
+def test_directions_are_what_their_names_say():
+    shape = Shape(B=1, T=40, H=1, HV=2, K=16, V=8)
+    drawn = {
+        kind.name: draw_case(kind, "dplr", shape, dtype="float64", seed=3, with_state=True)
+        for kind in REAL_CLASSES
+        if kind.suits(TABLE["dplr"])
+    }
+    usual, apart, constant = (drawn[name] for name in ("random", "directions-apart", "directions-constant"))
+    strength = -usual.a / (np.exp(usual.g) * usual.b)
+    assert strength == pytest.approx(np.broadcast_to(strength[..., :1], strength.shape))
+    assert growth(usual) < 1 + 1e-6 < 2 < growth(apart) < 20
+    assert np.linalg.norm(apart.a, axis=-1) == pytest.approx(1)
+    assert ((-apart.b / apart.a > 0) & (-apart.b / apart.a < 1)).all()
+    assert (constant.a == constant.a[:, :1]).all()
+    assert (constant.b != constant.b[:, :1])[:, 1:].all()
+    predicted = drawn["predicted-value"]
+    assert (predicted.b == predicted.spread("k")).all()
+    removed = np.einsum("bhk,bhkv->bhv", predicted.a[:, 0], predicted.initial_state)
+    rest = predicted.v[:, 0] + removed
+    assert np.abs(rest).mean() < 0.02 * np.abs(predicted.v[:, 0]).mean()
+    random = next(kind for kind in REAL_CLASSES if kind.name == "random")
+    gates = draw_case(random, "gdn2", shape, dtype="float64", seed=3, with_state=True)
+    assert np.ptp(gates.b, axis=-1).min() > 0.1
+    assert np.ptp(gates.w, axis=-1).min() > 0.1
+
+
+@pytest.mark.parametrize("head_size", [0, 64])
+def test_each_budget_has_all_that_the_smaller_one_promises(head_size):
+    """Thorough: all of standard, the same again with other numbers, and long sequences; no cell twice."""
+    convention = Convention(name="any", mechanism="linear", head_size=head_size)
+    drawn = {budget: list(cells("linear", "float32", convention, budget)) for budget in BUDGETS}
+    told = {
+        budget: [(c.name, c.shape, c.initial_state is not None, c.seed) for c in found]
+        for budget, found in drawn.items()
+    }
+    assert all(len(set(found)) == len(found) for found in told.values())
+    assert len(told["fast"]) < len(told["standard"])
+    assert set(told["standard"]) < set(told["thorough"])
+    again = [cell[:3] for cell in told["thorough"] if cell not in set(told["standard"])]
+    assert {cell[:3] for cell in told["standard"]} <= set(again)
+    assert max(c.shape.T for c in drawn["thorough"]) == 1000
+    assert (64, 64) in {(c.shape.K, c.shape.V) for c in drawn["thorough"]}
+    assert len(gradient_cells(drawn["standard"], "standard")) < len(
+        gradient_cells(drawn["thorough"], "thorough")
+    )

@@ -84,7 +84,14 @@ STATEFUL = SHARED | BEFORE | {"initial state ignored", "state transposed"}
 OF_SOFTMAX = {"no causal mask", "mask one token too wide", "mask one token too narrow", "no normaliser"}
 TOLD_APART = {
     "linear": STATEFUL,
-    "delta": STATEFUL | {"β missing", "no erase", "β rounded to bfloat16", "β rounded to float16"},
+    "delta": STATEFUL
+    | {
+        "β missing",
+        "no erase",
+        "neither erase nor write strength",
+        "β rounded to bfloat16",
+        "β rounded to float16",
+    },
     "softmax": SHARED | OF_SOFTMAX,
 }
 

@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from verify.audit.bench import Bench
 from verify.audit.case import Case
 from verify.audit.convention import Convention
+from verify.audit.inputs.probes import probe
+from verify.audit.laboratory import Laboratory
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target
 from verify.model.errors import EnvironmentProblem
@@ -111,6 +114,37 @@ def test_a_preset_calls_its_function_rightly(
     for dtype in ("bfloat16", "float16", "float64"):
         assert peers.run(make_case(convention, dtype)).problem is None
     assert peers.run(case.slice(0, 0, None)).problem is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("mechanism", "function"),
+    [
+        ("simple_gla", "naive_recurrent_simple_gla"),
+        ("simple_gla", "naive_chunk_simple_gla"),
+        ("gdn2", "naive_recurrent_gdn2"),
+        ("gdn2", "naive_chunk_gdn2"),
+        ("dplr", "dplr_recurrence"),
+        ("dplr", "dplr_chunkwise"),
+        ("softmax", "naive_parallel_attn"),
+    ],
+)
+def test_a_preset_of_a_further_mechanism_is_kept(
+    peers: Subject, mechanism: str, function: str, dtype: str
+) -> None:
+    """Within the tolerance of its declared form, or refused in a dtype that the function fails on."""
+    convention = Convention.load("fla", mechanism, function)
+    extra = {**convention.extra, "function": function}
+    peers.convention = dataclasses.replace(convention, extra=extra)
+    lab = Laboratory(peers, Bench(peers.convention, 100), dtype)
+    state = convention.takes_initial_state
+    case = probe(convention, dtype, lab.length(9), seed=2, initial_state=state, grouped=True)
+    if convention.dtypes and dtype not in convention.dtypes:
+        assert dtype in str(peers.convention.refusal(case))
+        peers.convention = dataclasses.replace(peers.convention, dtypes=())
+        assert peers.run(case).problem is not None
+    else:
+        assert lab.judge(case).verdict == "sampled"
 
 
 @pytest.mark.parametrize(

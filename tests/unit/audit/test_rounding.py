@@ -143,6 +143,105 @@ def test_product_predicts_a_sequential_sum(n, terms):
         assert 0.5 < (predicted - true).square().mean().sqrt() / observed < 2.5
 
 
+ACCUMULATIONS = {
+    "product, then sum": lambda c, a, b: (sequential(a, b).float() + c.float()).double(),
+    "from the addend": lambda c, a, b: sequential(
+        torch.cat([c[:, None], a], 1), torch.cat([torch.ones_like(c[:, None]), b], 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("accumulation", ACCUMULATIONS)
+@pytest.mark.parametrize("addend", ["independent", "large", "cancelling"])
+@pytest.mark.parametrize("n", [1, 2, 16, 64])
+def test_added_product_predicts_both_ways_to_add(n, addend, accumulation):
+    a, b = single(normal(2000, n, seed=1).abs()), single(normal(2000, n, seed=2))
+    product = (a * b).sum(-1)
+    c = single({"independent": normal(2000, seed=3), "large": 1000 + product, "cancelling": -product}[addend])
+    true = c + product
+    observed = (ACCUMULATIONS[accumulation](c, a, b) - true).square().mean().sqrt()
+    with mode(2000):
+        batched = torch.baddbmm(c[:, None, None], a.unsqueeze(1), b.unsqueeze(2)).flatten()
+    predicted = (batched - true).square().mean().sqrt()
+    # Rounding to nearest errs less than at random and than u x: a margin that neither way may use up.
+    assert predicted > 1.2 * observed
+    # Where terms cancel, and where they do not, one of the two ways errs as predicted.
+    assert predicted < 3 * max((way(c, a, b) - true).square().mean().sqrt() for way in ACCUMULATIONS.values())
+
+
+def test_products_with_factors_and_addends():
+    """beta addend + alpha a b, in place and into a given tensor, with one matrix for all runs."""
+    a, b, c = (
+        single(normal(4, 6, 5, seed=1)),
+        single(normal(4, 5, 3, seed=2)),
+        single(normal(4, 6, 3, seed=3)),
+    )
+    flat, common = a.flatten(0, 1), b[0]
+    cases = {
+        "scaled": (lambda: torch.baddbmm(c, a, b, beta=0.3, alpha=-0.7), 0.3 * c - 0.7 * (a @ b)),
+        "in place": (lambda: c.clone().baddbmm_(a, b), c + a @ b),
+        "into a tensor": (lambda: torch.bmm(a, b, out=torch.empty_like(c)), a @ b),
+        "without addend": (lambda: torch.baddbmm(c * torch.nan, a, b, beta=0), a @ b),
+        "common": (lambda: a @ common, a @ common),
+        "common, added": (
+            lambda: torch.addmm(c.flatten(0, 1), flat, common),
+            c.flatten(0, 1) + flat @ common,
+        ),
+        "common, one row added": (lambda: torch.addmm(c[0, 0], flat, common), c[0, 0] + flat @ common),
+        "no terms": (lambda: torch.baddbmm(c, a[..., :0], b[:, :0]), c),
+    }
+    for name, (function, true) in cases.items():
+        with mode(4):
+            result = function()
+        assert (single(result) == result).all(), name
+        error = (result - true).abs().max()
+        assert (error > 2.0**-27) == (name != "no terms"), name
+        assert error < 2.0**-20, name
+
+
+def test_an_addend_joins_the_exact_arithmetic():
+    generator = torch.Generator().manual_seed(0)
+    a, b, c = (torch.randint(-3, 4, (4, 5, 5), generator=generator).double() for _ in range(3))
+    with mode(2):
+        assert (torch.baddbmm(c, a, b) == c + a @ b).all()
+        assert (torch.baddbmm(c + 2.0**-30, a, b) != c + 2.0**-30 + a @ b).any()
+
+
+def test_several_operations_in_one_round_several_times():
+    """A product that cancels against the addend errs by its own rounding, unless it is fused."""
+    a, b = single(normal(2, 500, seed=1)), single(normal(2, 500, seed=2))
+    c = single(a * b)
+    cases = {
+        "addcmul": (lambda: torch.addcmul(-c, a, b), a * b - c, (a * b).abs()),
+        "addcmul in place": (lambda: (-c).addcmul_(a, b), a * b - c, (a * b).abs()),
+        "addcmul scaled": (lambda: torch.addcmul(c, a, b, value=-1), c - a * b, (a * b).abs()),
+        "addcdiv": (lambda: torch.addcdiv(-single(a / b), a, b), a / b - single(a / b), (a / b).abs()),
+        "add": (lambda: torch.add(-single(0.3 * a), a, alpha=0.3), 0.3 * a - single(0.3 * a), 0.3 * a.abs()),
+        "lerp": (
+            lambda: torch.lerp(a, b, c),
+            a + (b - a) * c,
+            ((b - a) * c).abs() + (a + (b - a) * c).abs(),
+        ),
+    }
+    for name, (function, true, size) in cases.items():
+        with mode(2):
+            result = function()
+        errors = (result - true).abs() / size
+        assert errors.max() > U / 2, name
+        assert errors.max() < 5 * U, name
+
+
+def test_added_at_an_index_rounds_every_sum():
+    x, source = single(normal(3, 4, 6, seed=1)), single(normal(3, 5, 6, seed=2))
+    index = torch.tensor([2, 0, 2, 2, 3])
+    with mode(3):
+        result = x.clone().index_add_(1, index, source)
+    true = x.index_add(1, index, source)
+    assert (result[:, 1] == x[:, 1]).all()
+    assert (single(result) == result).all()
+    assert 0 < (result - true).abs().max() < 8 * U * (x.abs().max() + 3 * source.abs().max())
+
+
 def test_forward_substitution_predicts_float32():
     a, b = single(normal(300, 24, 24, seed=1).tril(-1) / 5), single(normal(300, 24, 4, seed=2))
     true = torch.linalg.solve_triangular(a, b, upper=False, unitriangular=True)
@@ -221,6 +320,9 @@ def test_operators_made_of_torch_code_are_rounded_inside():
         (lambda x: x.sum(0), "mix the runs"),
         (lambda x: x[:3] * 1.1, "does not have the 4 runs"),
         (lambda x: x.sum() * 1.1, "mix the runs"),
+        (lambda x: x.index_add(0, torch.tensor([0]), x[:1]), "mix the runs"),
+        (lambda x: x[:3] @ x, "4 runs along its first axis"),
+        (lambda x: torch.logaddexp(x, x), "no rule for the torch operation logaddexp"),
         (
             lambda x: torch.linalg.solve_triangular(x.view(4, 2, 2), x.view(4, 2, 2), upper=True),
             "only a unit triangular matrix",

@@ -1,7 +1,7 @@
 """Derived tolerances: the false-alarm probability holds, correct kernels pass, wrong ones do not."""
 
 import dataclasses
-from importlib import import_module
+import math
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from verify.audit.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.integers import draw_integer_case
 from verify.audit.mechanism import MECHANISMS as TABLE
+from verify.audit.mechanism import kernel
 from verify.audit.reference.results import float64_reference
 from verify.audit.tolerance import model as model_module
 from verify.audit.tolerance import prediction as prediction_module
@@ -44,10 +45,6 @@ def run(function, case, **options):
     output, state = function(**inputs, scale=case.scale, **options)
     final = state.double().numpy() if case.kind.stateful else np.zeros((case.shape.B, case.shape.HV, 0, 0))
     return Outcome(output.double().numpy(), final, "", "", None, 0.0)
-
-
-def kernel(mechanism, form):
-    return getattr(import_module(f"kernels.{mechanism}.{form}"), f"{form}_{mechanism}")
 
 
 def excess(case, outcome, model, runs=24):
@@ -206,16 +203,19 @@ def test_output_rounding_knows_subnormals_and_range():
 
 def test_algorithm_is_read_from_the_convention():
     chunked = Convention.load("ours", "kda", "chunked_kda")
-    assert Algorithm.of(chunked, "bfloat16") == Algorithm("chunked", 64, "float32", "bfloat16", "float32")
+    assert Algorithm.of(chunked, "bfloat16") == Algorithm("chunked", 32, "float32", "bfloat16", "float32")
     assert Algorithm.of(chunked, FLOAT64.name).compute_dtype == "float64"
 
 
-def subtracting(mechanism):
-    """Our chunked kernel with the exponents of one that subtracts running sums, rounded to float32."""
+def subtracting(mechanism, factor=1.0):
+    """Our chunked kernel with the exponents of one that subtracts running sums, rounded to float32.
+
+    They are multiplied by ``factor`` first, and exponents in base e^(1 / factor) taken of their differences.
+    """
 
     def function(q, k, v, g, beta, **options):
-        chunks = [chunk.cumsum(1) for chunk in g.split(16, dim=1)]
-        seen = [sums.double().diff(dim=1, prepend=torch.zeros_like(sums[:, :1]).double()) for sums in chunks]
+        chunks = [(chunk.cumsum(1) * factor).double() for chunk in g.split(16, dim=1)]
+        seen = [sums.diff(dim=1, prepend=torch.zeros_like(sums[:, :1])) / factor for sums in chunks]
         wide = (x.double() for x in (q, k, v, torch.cat(seen, dim=1), beta))
         options["initial_state"] = options.get("initial_state", torch.zeros(0)).double()
         output, state = kernel(mechanism, "chunked")(*wide, chunk_size=16, **options)
@@ -235,12 +235,29 @@ def test_running_gate_sums_are_part_of_the_model(mechanism):
     assert excess(case, outcome, segment) > 1
 
 
-def test_running_gate_sums_stay_gates():
+@MECHANISMS
+def test_running_sums_in_base_two_lose_more_digits(mechanism):
+    """Those of the chunked kernels of flash-linear-attention 0.6.0: their grid is coarser by log2 e."""
+    case = drawn("gate-reset", mechanism)
+    reference, natural = (
+        float64_reference(case),
+        dataclasses.replace(algorithm("chunked"), gate_sums="running"),
+    )
+    base_two = dataclasses.replace(natural, gate_sums="running-log2")
+    assert excess(case, run(subtracting(mechanism, math.log2(math.e)), case), base_two) < 1
+    spread = [predict(case, reference, x, runs=48).output for x in (natural, base_two)]
+    lost = spread[0] > 100 * np.median(predict(case, reference, algorithm("chunked"), runs=48).output)
+    assert 1.1 < np.median(spread[1][lost] / spread[0][lost]) < 2
+
+
+@pytest.mark.parametrize("factor", [1.0, math.log2(math.e)])
+def test_running_gate_sums_stay_gates(factor):
     """No gate becomes positive, and chunks start afresh."""
     gates = torch.tensor([0.0, -1000.0, -1e-3, 0.0, -0.125, -1000.0, -1e-5], dtype=torch.float64)
-    tiled = gates.repeat(4, 1)[..., None]
-    with torch.no_grad(), StochasticRounding(FLOAT32, 4, 2, 0):
-        seen = model_module._as_subtracted(tiled, 4)
+    tiled = gates.repeat(64, 1)[..., None]
+    with torch.no_grad(), StochasticRounding(FLOAT32, 64, 32, 0):
+        seen = model_module._as_subtracted(tiled, 4, factor)
     assert (seen <= 0).all()
-    assert (seen[:, 4] == -0.125).all()
+    assert np.allclose(seen[:, 4], -0.125, rtol=2**-22, atol=0)
     assert (seen[:, 2] != -1e-3).all()
+    assert np.isclose(seen[:, 2].mean(), -1e-3, rtol=0.1, atol=0)

@@ -123,14 +123,23 @@ def test_more_than_the_bound_is_refuted(mechanism: str) -> None:
         assert judged.cell()["worst_case"]["output"] == pytest.approx(factor, rel=1e-4)
 
 
-def test_it_is_derived_for_recurrent_forms_that_erase() -> None:
-    for mechanism, form, expected in (
-        ("kda", "recurrent", True),
-        ("kda", "chunked", False),
-        ("linear", "recurrent", False),
+def test_it_is_derived_where_the_algorithm_is_one_of_those_analysed() -> None:
+    usual = Algorithm("chunked", 16, "float32", "float32", "float32")
+    for mechanism, algorithm, expected in (
+        ("kda", dataclasses.replace(usual, form="recurrent", chunk_size=None), True),
+        ("kda", usual, True),
+        ("linear", usual, True),
+        ("dplr", usual, False),
+        ("gdn2", usual, False),
+        ("softmax", dataclasses.replace(usual, form="tiled"), True),
+        ("softmax_sink", dataclasses.replace(usual, form="tiled"), True),
+        ("linear_normalised", usual, True),
+        ("kda", dataclasses.replace(usual, inverse="doubling"), False),
+        ("kda", dataclasses.replace(usual, products="tf32"), False),
+        ("kda", dataclasses.replace(usual, accumulate="hopper"), False),
+        ("kda", dataclasses.replace(usual, beta_form="sigmoid"), False),
     ):
-        convention = Convention.load("ours", mechanism, f"{form}_{mechanism}")
-        assert derived(convention.kind, Algorithm.of(convention, "float32")) is expected
+        assert derived(MECHANISMS[mechanism], algorithm) is expected, (mechanism, algorithm)
 
 
 def test_a_certificate_states_it_and_recheck_compares() -> None:

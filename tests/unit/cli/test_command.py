@@ -118,6 +118,14 @@ def test_certify_prints_and_writes_what_it_found(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert f"{target}: Held on all" in done.stdout
     assert "not asked split and resume" in done.stdout
+    for said in ("plain     output: max abs", "plain     state: max abs", "others' rules on these inputs: "):
+        assert said in done.stdout
+    assert "[cached]" not in done.stdout
+    written = (tmp_path / "attnproof-results/certify").rglob("certificate.json")
+    before = {path: path.read_bytes() for path in written}
+    again = run("certify", target, "--mechanism", "gdn", cwd=tmp_path)
+    assert again.stdout.splitlines()[0].endswith("[cached]")
+    assert {path: path.read_bytes() for path in before} == before
     assert run("recheck", cwd=tmp_path).returncode == 0
 
 
@@ -128,7 +136,8 @@ def test_certify_prints_and_writes_what_it_found(tmp_path: Path) -> None:
         (("kernels.kda.chunked:chunked_kd", "--mechanism", "kda"), "did you mean chunked_kda"),
         (("kernels.kda.chunked:chunked_kda", "--mechanism", "kad"), "unknown mechanism 'kad'"),
         (("f:f", "--mechanism", "kda", "--convention", "flaa"), "unknown convention 'flaa'"),
-        (("f:f", "--mechanism", "kda", "--dtype", "tf32"), "unknown dtype 'tf32'"),
+        (("f:f", "--mechanism", "kda", "--dtype", "tf32"), "unknown dtype 'tf32'; --dtype takes float64"),
+        (("f:f", "--mechanism", "kda", "--dtype", "float32,fp8"), "unknown dtype 'fp8'"),
         (("f:f", "--mechanism", "kda", "--budget", "huge"), "unknown budget 'huge'"),
         (("f:f", "--mechanism", "kda", "--python", "/no/python"), "there is no Python interpreter"),
         (("f", "--mechanism", "kda"), "f"),

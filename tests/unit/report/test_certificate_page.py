@@ -6,7 +6,7 @@ from typing import Any
 
 import sealed_results as made
 
-from verify.cli.certify import _gradient_lines, _worst_case_lines
+from verify.cli.certify import _gradient_lines, _reference_lines, _worst_case_lines
 from verify.model import certificate
 from verify.report import gradients, site
 
@@ -124,3 +124,32 @@ def test_the_worst_case_is_stated_or_said_to_be_unknown(tmp_path: Path) -> None:
         assert said in page, name
         assert ("sums in any order" in page) is (name != "unknown")
     assert _worst_case_lines(None) == []
+
+
+REFERENCE = {
+    "asked": "mpmath",
+    "about": "mpmath at two precisions",
+    "used": {"ball": 2, "mpmath": 9},
+    "notes": [{"cells": 2, "note": "too large for <mpmath>: 9 numbers"}],
+    "most_digits": 31.9,
+    "digits": {"gradient of k": {"fewest": 12.5, "median": 30.5}},
+}
+
+
+def test_the_reference_that_judged_and_its_digits_are_stated(tmp_path: Path) -> None:
+    certificate.write(tmp_path / "results/certify/one/certificate.json", made.kernel(reference=REFERENCE))
+    certificate.write(tmp_path / "results/certify/two/certificate.json", made.kernel())
+    site.write(tmp_path / "results", tmp_path / "out")
+    page, old = ((tmp_path / f"out/certify/{name}/index.html").read_text("utf-8") for name in ("one", "two"))
+    assert "Inputs judged: 2 by ball, 9 by mpmath." in page
+    assert "2 inputs: too large for &lt;mpmath&gt;: 9 numbers" in page
+    assert "gradient of k" in page
+    assert "12.5" in page
+    assert "<h2>Reference</h2>" not in old
+    lines = _reference_lines(REFERENCE)
+    assert lines[0].endswith("mpmath at two precisions: 2 inputs by ball, 9 inputs by mpmath")
+    assert lines[1].strip() == "2 inputs, too large for <mpmath>: 9 numbers"
+    assert lines[2].strip() == (
+        "gradient of k: at least 12.5 of 31.9 digits stand, half of the numbers have 30.5 or more"
+    )
+    assert _reference_lines(None) == _reference_lines({**REFERENCE, "asked": "float64"}) == []
