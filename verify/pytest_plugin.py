@@ -131,7 +131,7 @@ def _request(marker: pytest.Mark) -> Request:
 
 
 def _parts(request: Request, node: str) -> Iterator[Part]:
-    from verify.audit.convention import Convention
+    from verify.audit.convention.convention import Convention
     from verify.audit.inputs.cells import cells, gradient_cells
     from verify.model.errors import AttnproofError, unknown_name
 

@@ -12,7 +12,7 @@ from catalogue import FOLDER, Fault
 from torch import Tensor
 
 from verify.audit.case import Array, Case, Outcome
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.functional import Cotangent
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from verify.audit.case import Case, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.integers import draw_integer_case
 from verify.audit.inputs.probes import probe
 

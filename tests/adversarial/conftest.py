@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from verify.audit.certify import certify
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 
 BROKEN = Path(__file__).parent / "broken"
 CHUNK = 64

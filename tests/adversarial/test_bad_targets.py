@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.checkers.kernel_certificate import recheck
 
 TARGET = f"{Path(__file__).parents[1] / 'unit' / 'audit' / 'misbehaving.py'}:misbehave"

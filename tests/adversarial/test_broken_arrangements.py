@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from conftest import BROKEN
 
-from verify.audit import arrangements, equivalences, invariances
 from verify.audit.bench import Bench
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.laboratory import Laboratory
-from verify.audit.properties import Property
+from verify.audit.properties import arrangements, equivalences, invariances
+from verify.audit.properties.basic import Property
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target
 from verify.model.verdict import Verdict

@@ -15,7 +15,7 @@ from conftest import BROKEN
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.diagnosis.reasons import diagnose
 from verify.audit.failure.reproduce import Reproducer
 from verify.audit.gradient.reasons import explain_gradients

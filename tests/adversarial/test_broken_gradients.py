@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import BROKEN, as_broken
 
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.checkers.kernel_certificate import recheck
 
 KERNELS = [

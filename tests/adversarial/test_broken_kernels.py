@@ -15,7 +15,7 @@ from conftest import BROKEN, as_broken
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.integers import draw_integer_case
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import judge

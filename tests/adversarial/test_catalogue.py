@@ -10,7 +10,7 @@ from catalogue import CONTROLS, FAULTS, OUT_OF_SCOPE, Fault
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.judge import judge_gradients
 from verify.audit.inputs.cells import cells
 from verify.audit.judge import judge

@@ -9,15 +9,15 @@ import pytest
 from calling import InProcess, loaded
 from catalogue import Fault
 
-from verify.audit import climb as climbing
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Shape
-from verify.audit.climb import Effort, climb, climbs, pressure
 from verify.audit.inputs.cells import cell_of
 from verify.audit.judge import Yardstick
 from verify.audit.laboratory import Laboratory
 from verify.audit.mechanism import MECHANISMS
-from verify.audit.moves import Limits, draw_moves
+from verify.audit.search import climb as climbing
+from verify.audit.search.climb import Effort, climb, climbs, pressure
+from verify.audit.search.moves import Limits, draw_moves
 
 SHAPE = Shape(B=1, T=7, H=1, HV=2, K=4, V=3)
 EFFORT = Effort(starts=1, steps=6, moves=6, seconds=np.inf)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.cells import classes
 from verify.audit.mechanism import MECHANISMS
 from verify.checkers.kernel_certificate import recheck

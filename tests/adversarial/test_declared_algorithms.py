@@ -6,7 +6,7 @@ from typing import Any
 
 from conftest import BROKEN
 
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.checkers.kernel_certificate import recheck
 
 

@@ -7,10 +7,10 @@ import pytest
 from conftest import BROKEN
 
 from verify.audit.bench import Bench
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.laboratory import Laboratory
-from verify.audit.large_tensors import index_arithmetic
-from verify.audit.properties import Property
+from verify.audit.properties.basic import Property
+from verify.audit.properties.large_tensors import index_arithmetic
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target
 from verify.model.verdict import Verdict

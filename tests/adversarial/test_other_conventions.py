@@ -13,7 +13,7 @@ from calling import called
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.diagnosis.conventions import explain_by_convention
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement, judge

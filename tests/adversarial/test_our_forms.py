@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verify.audit import invariances
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.integers import draw_integer_case
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import judge
 from verify.audit.laboratory import Laboratory
 from verify.audit.mechanism import MECHANISMS
+from verify.audit.properties import invariances
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target
 

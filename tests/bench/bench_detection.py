@@ -23,7 +23,7 @@ from torch import Tensor
 
 from verify.audit.bench import Bench
 from verify.audit.case import Array, Case, Outcome
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.gradient.judge import judge_gradients
 from verify.audit.gradient.reference import float64_gradients
@@ -31,7 +31,7 @@ from verify.audit.inputs.cells import cells, gradient_cells
 from verify.audit.inputs.probes import probe, rounded
 from verify.audit.judge import judge
 from verify.audit.laboratory import Laboratory
-from verify.audit.properties import causality, later
+from verify.audit.properties.basic import causality, later
 from verify.audit.reference.results import float64_reference
 from verify.model.environment import cache_folder
 from verify.model.verdict import Verdict

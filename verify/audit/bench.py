@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from verify.audit.case import Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.factored import with_factors
 from verify.audit.gradient.functional import Cotangent, cotangent
 from verify.audit.gradient.judge import GradientYardstick, gradient_tolerances

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verify.audit import arrangements, equivalences, invariances, large_tensors, properties
 from verify.audit.bench import Bench
 from verify.audit.case import Case
-from verify.audit.climb import EFFORTS, Climb, climbs
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.document import Gathered, document
 from verify.audit.explain import explain
 from verify.audit.inputs.cells import cells, gradient_cells
 from verify.audit.judge import judge
 from verify.audit.laboratory import Laboratory
 from verify.audit.plain import rules
-from verify.audit.properties import Property
+from verify.audit.properties import arrangements, equivalences, invariances, large_tensors
+from verify.audit.properties import basic as properties
+from verify.audit.properties.basic import Property
 from verify.audit.record.depends import depends
 from verify.audit.record.journal import Journal, Say
 from verify.audit.request import Request
 from verify.audit.runs import run_cells, run_gradients
+from verify.audit.search.climb import EFFORTS, Climb, climbs
 from verify.audit.steps import KEPT, Progress, Steps
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target

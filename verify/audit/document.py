@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.audit.bench import Bench
-from verify.audit.climb import NAME as CLIMBED
-from verify.audit.climb import Climb
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.diagnosis.reasons import describe
 from verify.audit.failure.reproduce import Reproducer
 from verify.audit.gradient.judge import GradientJudgement
@@ -17,10 +15,12 @@ from verify.audit.judge import Judgement, header, number
 from verify.audit.laboratory import Finding
 from verify.audit.plain import rules
 from verify.audit.plain.worst import worst
-from verify.audit.properties import Property
+from verify.audit.properties.basic import Property
 from verify.audit.reference.account import account
 from verify.audit.request import Request
 from verify.audit.samples import samples
+from verify.audit.search.climb import NAME as CLIMBED
+from verify.audit.search.climb import Climb
 from verify.audit.tolerance.prediction import Algorithm
 from verify.audit.tolerance.rigorous import derivation
 from verify.model import certificate, environment

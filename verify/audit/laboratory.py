@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.judge import GradientJudgement, judge_gradients
 from verify.audit.judge import Judgement, judge
 from verify.audit.subject.process import Subject

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.model import digest
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from verify.audit.case import Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.judge import Judgement, number
 
 _MOST = 4

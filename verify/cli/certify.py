@@ -156,7 +156,7 @@ def _dtypes(asked: str) -> list[str]:
 
 
 def _explained(name: str, as_json: bool) -> str:
-    from verify.audit.explanation import Explanation
+    from verify.audit.convention.explanation import Explanation
 
     found = Explanation.of(name)
     return json.dumps(found.data(), indent=1, ensure_ascii=False) if as_json else found.text().rstrip()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from verify.audit.case import Case
-from verify.audit.convention import Convention
-from verify.audit.convention_file import presets
-from verify.audit.explanation import Explanation
+from verify.audit.convention.convention import Convention
+from verify.audit.convention.explanation import Explanation
+from verify.audit.convention.file import presets
 from verify.audit.mechanism import FORMS
 from verify.model.errors import RequestError
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from verify.audit.convention import Convention
-from verify.audit.convention_file import presets
-from verify.audit.declaration import Declaration
-from verify.audit.explanation import Explanation, split
+from verify.audit.convention.convention import Convention
+from verify.audit.convention.declaration import Declaration
+from verify.audit.convention.explanation import Explanation, split
+from verify.audit.convention.file import presets
 from verify.cli.certify import certify
 from verify.model.errors import RequestError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from verify.audit.certify import Certification
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.failure.reproduce import DATA, SCRIPT
 from verify.audit.inputs.probes import probe
 from verify.audit.record import depends as dependencies

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from verify.audit import forms
 from verify.audit.bench import Bench
-from verify.audit.convention import Convention
-from verify.audit.forms import GateForm
+from verify.audit.convention import forms
+from verify.audit.convention.convention import Convention
+from verify.audit.convention.forms import GateForm
 from verify.audit.inputs.probes import probe
 from verify.audit.tolerance.prediction import Algorithm
 from verify.audit.tolerance.prologue import prepared

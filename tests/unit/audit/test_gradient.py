@@ -13,7 +13,7 @@ from dual import Dual, Duals
 from verify.audit import mechanism as mechanisms
 from verify.audit.bench import Bench
 from verify.audit.case import Outcome, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient import adjoint, directed_adjoint
 from verify.audit.gradient.confirm import ball_gradients, confirm
 from verify.audit.gradient.functional import cotangent, gathered

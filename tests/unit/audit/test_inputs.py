@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from verify.audit.case import Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.cells import BUDGETS, cells, classes, gradient_cells, lengths
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.counted import attended

@@ -11,17 +11,17 @@ import pytest
 
 from verify.audit.bench import Bench
 from verify.audit.case import Outcome, Problem
-from verify.audit.climb import Climb
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import judge
 from verify.audit.laboratory import Finding
 from verify.audit.mechanism import MECHANISMS
-from verify.audit.properties import Property
+from verify.audit.properties.basic import Property
 from verify.audit.record import codec
 from verify.audit.record.finished import certified
 from verify.audit.record.journal import NAME, Journal
 from verify.audit.request import Request
+from verify.audit.search.climb import Climb
 from verify.model.verdict import Verdict
 
 DEPENDS = {"the kernel": "1", "the request": "2"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from verify.audit.case import Case, Outcome, Problem
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.diagnosis.variants import VARIANTS, recurrence
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement, Yardstick, judge

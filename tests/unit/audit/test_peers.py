@@ -9,7 +9,7 @@ import pytest
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.probes import probe
 from verify.audit.laboratory import Laboratory
 from verify.audit.subject.process import Subject

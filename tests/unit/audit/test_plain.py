@@ -9,7 +9,7 @@ import torch
 
 from verify.audit.bench import Bench
 from verify.audit.case import Outcome
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.functional import cotangent
 from verify.audit.gradient.reference import float64_gradients
 from verify.audit.inputs.probes import probe

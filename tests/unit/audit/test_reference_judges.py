@@ -8,10 +8,10 @@ import pytest
 from verify.audit.bench import Bench
 from verify.audit.case import Outcome, Shape
 from verify.audit.certify import certify
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.judge import judge
-from verify.audit.properties import confirmed_reference
+from verify.audit.properties.basic import confirmed_reference
 from verify.audit.reference import ball
 from verify.audit.reference.account import account
 from verify.audit.reference.levels import LEVELS
@@ -117,7 +117,7 @@ def test_the_option_and_the_marker_hand_the_reference_on(monkeypatch, tmp_path):
 
 def test_where_a_climb_gets_is_judged_by_the_same_reference():
     from verify.audit.certify import _by
-    from verify.audit.climb import Climb
+    from verify.audit.search.climb import Climb
 
     case = drawn("gate-zero")
     benches = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.confirm import confirm as confirm_gradients
 from verify.audit.gradient.evaluated import evaluate as adjoint
 from verify.audit.gradient.functional import cotangent

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from verify.audit.case import Shape
-from verify.audit.convention import Convention
-from verify.audit.convention_file import presets
+from verify.audit.convention.convention import Convention
+from verify.audit.convention.file import presets
 from verify.audit.failure.reproduce import Reproducer
 from verify.audit.gradient.functional import cotangent
 from verify.audit.inputs.cells import cell_of

@@ -14,7 +14,7 @@ import pytest
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.diagnosis.conventions import explain_by_convention
 from verify.audit.failure.reproduce import Reproducer
 from verify.audit.inputs.probes import probe

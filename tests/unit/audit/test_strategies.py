@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 from verify.audit.case import Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.failure.simplify import SIMPLER, integers, powers_of_two, short, simpler
 from verify.audit.inputs.cells import cell_of, classes
 from verify.audit.inputs.strategies import cases

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from verify.audit.case import Case, Outcome
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.subject import rawbits
 from verify.audit.subject.process import Subject
 from verify.audit.subject.target import Target

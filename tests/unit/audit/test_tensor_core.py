@@ -10,7 +10,7 @@ from tensor_cores import OnTensorCores
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.judge import Judgement, judge
 from verify.audit.reference.results import float64_reference

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from verify.audit.case import Outcome, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.integers import draw_integer_case
 from verify.audit.mechanism import MECHANISMS as TABLE

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from verify.audit.case import Case, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.confirm import confirm as confirm_gradients
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.gradient.reference import float64_gradients

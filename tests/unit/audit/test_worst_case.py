@@ -11,7 +11,7 @@ import torch
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Outcome, Shape
 from verify.audit.certify import certify
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.judge import judge
 from verify.audit.mechanism import MECHANISMS

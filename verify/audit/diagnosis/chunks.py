@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from verify.audit.case import Array, Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.diagnosis.variants import Result, Variant
 
 _PLACES = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from verify.audit.case import Array, Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.diagnosis.fitting import MOST_FAILING, MOST_PASSING, distance, small, worst_ratio
 from verify.audit.diagnosis.variants import Variant, recurrence
 from verify.audit.inputs.probes import probe

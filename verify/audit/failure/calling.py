@@ -1,7 +1,7 @@
 """Source text of a call that does more than pass inputs and take results: buffers, states in place."""
 
 from verify.audit.case import Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 
 
 def is_plain(convention: Convention) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from verify.audit.case import Array, Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.failure.calling import function, is_plain
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.gradient.judge import GradientJudgement

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from verify.audit.case import Case, Shape, check_dtype
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.inputs.integers import KEY_SIZES, draw_integer_case
 from verify.audit.mechanism import Mechanism, named

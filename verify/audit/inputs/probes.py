@@ -3,7 +3,7 @@
 import numpy as np
 
 from verify.audit.case import Array, Case, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.inputs.entries import draw_entries, features, rounding
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from verify.audit.case import Case, Shape
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.failure.simplify import SIMPLER
 from verify.audit.inputs.cells import cell_of, classes
 from verify.audit.inputs.integers import KEY_SIZES

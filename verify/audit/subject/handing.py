@@ -3,7 +3,7 @@
 from typing import Any
 
 from verify.audit.case import Array, Case
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.functional import Cotangent
 
 

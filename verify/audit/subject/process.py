@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from verify.audit.case import Array, Case, Outcome, Problem
-from verify.audit.convention import Convention
+from verify.audit.convention.convention import Convention
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.subject import rawbits
 from verify.audit.subject.connection import Worker, interpreter

@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 
 from verify.audit.case import Array, Case
-from verify.audit.convention import Convention
-from verify.audit.forms import PLAIN, GateForm
+from verify.audit.convention.convention import Convention
+from verify.audit.convention.forms import PLAIN, GateForm
 from verify.audit.gradient.functional import Cotangent, norm
 from verify.audit.gradient.reference import Gradients
 from verify.audit.reference.results import Reference
@@ -313,7 +313,7 @@ def _sources() -> list[str | None]:
         audit / "tolerance",
         audit / "reference",
         audit / "gradient",
-        audit / "forms.py",
+        audit / "convention" / "forms.py",
         audit.parent / "numbers",
         registry.room_path("kernels"),
     ]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from verify.audit import forms
+from verify.audit.convention import forms
 from verify.audit.tolerance.rounding import StochasticRounding
 from verify.numbers.formats import format_named
 

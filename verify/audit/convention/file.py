@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from verify.audit.forms import BETA_FORMS, GATE_FORMS, GATE_SPACES, NORMS
+from verify.audit.convention.forms import BETA_FORMS, GATE_FORMS, GATE_SPACES, NORMS
 from verify.audit.mechanism import FORMS, MECHANISMS
 from verify.model.errors import RequestError, unknown_name
 
@@ -51,14 +51,16 @@ _LISTS = {"positional": INPUTS, "overwrites": INPUTS, "optional": ("g", "beta"),
 
 def presets() -> list[str]:
     """Names of the conventions that come with the tool."""
-    files = resources.files("verify.audit").joinpath("conventions").iterdir()
+    files = resources.files("verify.audit.convention").joinpath("presets").iterdir()
     return sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml"))
 
 
 def read(name: str) -> dict[str, Any]:
     """The table of a preset or of a user's file, as TOML has it."""
     if name in presets():
-        text = resources.files("verify.audit").joinpath("conventions", f"{name}.toml").read_text("utf-8")
+        text = (
+            resources.files("verify.audit.convention").joinpath("presets", f"{name}.toml").read_text("utf-8")
+        )
     elif name.endswith(".toml"):
         try:
             text = Path(name).expanduser().read_text("utf-8")

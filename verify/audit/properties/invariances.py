@@ -9,7 +9,7 @@ from verify.audit.case import Case, Outcome
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import judge
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.properties import Property
+from verify.audit.properties.basic import Property
 from verify.model.verdict import Verdict
 
 COMPARISONS = 9

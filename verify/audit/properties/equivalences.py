@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from verify.audit.arrangements import sample
 from verify.audit.case import Array, Case, Outcome
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import measure
 from verify.audit.laboratory import Finding, Laboratory
 from verify.audit.mechanism import MECHANISMS
-from verify.audit.properties import Property
+from verify.audit.properties.arrangements import sample
+from verify.audit.properties.basic import Property
 from verify.audit.reference.results import float64_reference
 from verify.model.verdict import Verdict
 from verify.numbers.formats import format_named, round_array

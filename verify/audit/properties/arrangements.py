@@ -14,7 +14,7 @@ from verify.audit.case import Case, Outcome
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import measure
 from verify.audit.laboratory import Finding, Laboratory
-from verify.audit.properties import Property, same_bits
+from verify.audit.properties.basic import Property, same_bits
 from verify.model.verdict import Verdict
 
 COMPARISONS = 14

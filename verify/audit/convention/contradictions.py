@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from verify.audit.declaration import Declaration
+    from verify.audit.convention.declaration import Declaration
 
 Rules = list[tuple[bool, str]]
 """Whether a rule is broken, and the sentence to say then."""

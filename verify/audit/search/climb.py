@@ -23,8 +23,8 @@ import numpy as np
 from verify.audit.case import Case
 from verify.audit.judge import Judgement, judge
 from verify.audit.laboratory import Laboratory
-from verify.audit.moves import Limits, Move, draw_moves
 from verify.audit.reference.results import float64_reference
+from verify.audit.search.moves import Limits, Move, draw_moves
 from verify.audit.tolerance.bounds import row_errors
 from verify.audit.tolerance.prediction import Algorithm, predict
 from verify.model.errors import RequestError

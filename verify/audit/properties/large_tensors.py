@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from verify.audit.arrangements import of_sequences
-from verify.audit.index_width import Source, risks
 from verify.audit.inputs.probes import probe
 from verify.audit.laboratory import Laboratory
-from verify.audit.properties import Property
+from verify.audit.properties.arrangements import of_sequences
+from verify.audit.properties.basic import Property
+from verify.audit.properties.index_width import Source, risks
 from verify.model.verdict import Verdict
 
 _ELEMENTS = 1 << 31

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from verify.audit.contradictions import contradiction
-from verify.audit.convention_file import INPUTS, checked, read
-from verify.audit.forms import GateForm
+from verify.audit.convention.contradictions import contradiction
+from verify.audit.convention.file import INPUTS, checked, read
+from verify.audit.convention.forms import GateForm
 from verify.audit.mechanism import Mechanism, named
 from verify.model.errors import RequestError
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verify.audit.convention import Convention
-from verify.audit.convention_file import CHOICES
-from verify.audit.declaration import OF_CHUNKS, Declaration, combined
+from verify.audit.convention.convention import Convention
+from verify.audit.convention.declaration import OF_CHUNKS, Declaration, combined
+from verify.audit.convention.file import CHOICES
 from verify.audit.mechanism import MECHANISMS
 from verify.model.errors import RequestError, unknown_name
 

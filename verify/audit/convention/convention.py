@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verify.audit import forms
 from verify.audit.case import Array, Case
-from verify.audit.declaration import Declaration
+from verify.audit.convention import forms
+from verify.audit.convention.declaration import Declaration
 from verify.numbers.formats import format_named, round_array
 
 

@@ -1,0 +1,1 @@
+"""How a function is called and what it promises, as data."""

@@ -1,0 +1,1 @@
+"""Properties that every correct kernel has, whatever its tolerance."""

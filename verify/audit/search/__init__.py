@@ -1,0 +1,1 @@
+"""The search for inputs that are worse than the classes."""
