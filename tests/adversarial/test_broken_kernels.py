@@ -161,7 +161,7 @@ KERNELS = (
         "exponential of a logit formed alone",
         of(20),
     ),
-    Broken("forgotten_rescale", "tiled_softmax", ("logits-rising",), "unexplained", of(15)),
+    Broken("forgotten_rescale", "tiled_softmax", ("logits-rising",), "more than any rounding", of(15)),
     Broken(
         "tiled_query_heads",
         "tiled_softmax",

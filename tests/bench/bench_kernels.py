@@ -2,11 +2,11 @@
 
 Every kernel must agree with the float64 reference before anything is timed. Peers and kernels are timed
 in turn, so that a busy machine slows all of them; a ratio is the median over the rounds of peer / ours.
-Run: ``python tests/bench/bench_kernels.py [rounds]`` (float32, 2 threads, B 1, H 4, K = V = 128).
+Run: ``python tests/bench/bench_kernels.py --rounds 5`` (float32, 2 threads, B 1, H 4, K = V = 128).
 """
 
+import argparse
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -114,14 +114,19 @@ def check(mechanism: str) -> None:
 
 
 def timed(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of each run in each round, in turn; one round more to warm up."""
+    """Milliseconds of each run in each round, in turn.
+
+    Each is called once more right before: otherwise it would pay for the pages that the one before, with
+    larger intermediate tensors, has just given back to the system.
+    """
     times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds + 1):
+    for _ in range(rounds):
         for name, run in runs.items():
+            run()
             start = time.perf_counter()
             run()
             times[name].append(1e3 * (time.perf_counter() - start))
-    return {name: series[1:] for name, series in times.items()}
+    return times
 
 
 def with_backward(function: Callable[..., Any], tensors: list[Tensor]) -> Run:
@@ -222,7 +227,9 @@ def main() -> None:
     """Check, then print one table."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(2)
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    parser = argparse.ArgumentParser(description="Times the delta-rule kernels beside their peers.")
+    parser.add_argument("--rounds", type=int, default=5, help="how often each is timed (default 5)")
+    rounds = parser.parse_args().rounds
     for mechanism in ("kda", "gdn", "delta"):
         check(mechanism)
     print(

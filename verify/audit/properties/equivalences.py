@@ -164,6 +164,9 @@ def no_tokens(lab: Laboratory) -> Property:
     if np.array_equal(outcome.final_state, round_array(kept, start)):
         return Property(name, statement, Verdict.SAMPLED, "an empty output and the state, bit for bit")
     detail = "the final state is not the initial one"
+    judged = lab.judge(sample(lab, seed=33))
+    if judged.failed:
+        return Property(name, statement, Verdict.REFUTED, detail, failing=(judged,))
     finding = Finding("T = 0 loses the state", f"not so: {statement}", detail)
     return Property(name, statement, Verdict.REFUTED, detail, finding)
 
