@@ -65,7 +65,8 @@ def read(name: str) -> dict[str, Any]:
         try:
             text = Path(name).expanduser().read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise RequestError(f"convention file {name!r} cannot be read: {error}") from error
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise RequestError(f"convention file {name!r} cannot be read: {why}") from error
     else:
         raise unknown_name("convention", name, [*presets(), "the path of a .toml file"])
     try:
