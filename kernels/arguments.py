@@ -38,6 +38,11 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
+def as_dtype(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """x in ``dtype``: x itself where it is (a decoder makes this call for every token)."""
+    return x if x.dtype == dtype else x.to(dtype)
+
+
 def prepare(
     q: Tensor,
     k: Tensor,
@@ -91,13 +96,14 @@ def prepare(
     if initial_state is None:
         state = torch.zeros(sequences, value_heads, keys, v.shape[-1], dtype=dtype, device=v.device)
     else:
-        state = initial_state.to(dtype)
+        state = as_dtype(initial_state, dtype)
     if not q.dtype == beta.dtype == dtype:
         q, k, v, beta = (x.to(dtype) for x in (q, k, v, beta))
     if qk_l2norm:
         q, k = l2_normalise(q), l2_normalise(k)
     if g is not None:
-        g = g.to(dtype) if gate_per_channel else g.to(dtype).unsqueeze(-1)
+        g = as_dtype(g, dtype)
+        g = g if gate_per_channel else g.unsqueeze(-1)
         if A_log is not None:
             g = _activated(g, A_log, dt_bias, gate_lower_bound)
     if beta_logits:
@@ -110,7 +116,10 @@ def prepare(
 
 
 def check_values(g: Tensor | None, beta: Tensor, cu_seqlens: Tensor | None) -> None:
-    """Raise ValueError for a decay above 0, beta outside [0, 2] or wrong offsets. NaN passes."""
+    """Raise ValueError for a decay above 0, beta outside [0, 2] or wrong offsets. NaN passes, and so does what
+    has no values, on the meta device."""
+    if beta.is_meta:
+        return
     if g is not None and g.numel() and (largest := g.max().item()) > 0:
         raise ValueError(f"g must be a natural-log decay of at most 0, but its largest entry is {largest}.")
     if beta.numel():
@@ -160,18 +169,17 @@ def _check_shapes(
     if value_heads % heads:
         raise ValueError(f"v must have a multiple of q's {heads} heads, but it has {value_heads}.")
     per_head = (batch, tokens, value_heads)
-    _check_shape("k", k, (batch, tokens, heads, keys))
-    _check_shape("v", v, (*per_head, values))
-    if g is not None:
-        _check_shape("g", g, (*per_head, keys) if gate_per_channel else per_head)
-    _check_shape("beta", beta, per_head)
-    if initial_state is not None:
-        _check_shape("initial_state", initial_state, (sequences, value_heads, keys, values))
-
-
-def _check_shape(name: str, tensor: Tensor, expected: tuple[int, ...]) -> None:
-    if tensor.shape != expected:
-        raise ValueError(f"{name} must have shape {list(expected)}, but its shape is {list(tensor.shape)}.")
+    for name, tensor, expected in (
+        ("k", k, q.shape),
+        ("v", v, (*per_head, values)),
+        ("g", g, (*per_head, keys) if gate_per_channel else per_head),
+        ("beta", beta, per_head),
+        ("initial_state", initial_state, (sequences, value_heads, keys, values)),
+    ):
+        if tensor is not None and tensor.shape != expected:
+            raise ValueError(
+                f"{name} must have shape {list(expected)}, but its shape is {list(tensor.shape)}."
+            )
 
 
 def _check_types(
@@ -186,7 +194,7 @@ def _check_types(
     if not q.dtype.is_floating_point:
         raise ValueError(f"q must have a real floating-point dtype, but its dtype is {q.dtype}.")
     working = working_dtype(q.dtype)
-    either = (q.dtype, working)
+    either, device = (q.dtype, working), q.device
     for name, tensor, allowed in (
         ("k", k, (q.dtype,)),
         ("v", v, (q.dtype,)),
@@ -201,8 +209,8 @@ def _check_types(
             raise ValueError(
                 f"{name} must be {choices} when q is {q.dtype}, but its dtype is {tensor.dtype}."
             )
-        if tensor.device != q.device:
-            raise ValueError(f"{name} must be on q's device {q.device}, but it is on {tensor.device}.")
+        if tensor.device != device:
+            raise ValueError(f"{name} must be on q's device {device}, but it is on {tensor.device}.")
 
 
 def _check_options(

@@ -1,8 +1,10 @@
 """GDN one token at a time, in the working precision: what a decoder runs."""
 
+from functools import partial
+
 from torch import Tensor
 
-from kernels.arguments import prepare
+from kernels.arguments import as_dtype, prepare
 from kernels.recurrence import scan_sequences, scan_tokens
 
 
@@ -57,5 +59,5 @@ def recurrent_gdn(
         beta_logits=beta_logits,
         check=check,
     )
-    o, state = scan_sequences(scan_tokens, arguments.scaled())
-    return o.to(v.dtype), state if output_final_state else None
+    o, state = scan_sequences(partial(scan_tokens, scale=arguments.scale), arguments[:7])
+    return as_dtype(o, v.dtype), state if output_final_state else None
