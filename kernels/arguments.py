@@ -116,8 +116,8 @@ def prepare(
 
 
 def check_values(g: Tensor | None, beta: Tensor, cu_seqlens: Tensor | None) -> None:
-    """Raise ValueError for a decay above 0, beta outside [0, 2] or wrong offsets. NaN passes, and so does what
-    has no values, on the meta device."""
+    """Raise ValueError for a decay above 0, beta outside [0, 2] or wrong offsets. NaN passes, and so does the
+    meta device, which has no values."""
     if beta.is_meta:
         return
     if g is not None and g.numel() and (largest := g.max().item()) > 0:

@@ -1,13 +1,14 @@
 """The delta rule chunk by chunk in Triton, shared by the chunked Triton forms of its mechanisms."""
 
 from bisect import bisect_left
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernels.chunkwise import Forward
 from kernels.packing import Chunks, chunk_count, chunk_rows
-from kernels.triton_decay import load_rows, sums_into, sums_out_of
+from kernels.triton_decay import load_rows, store_rows, sums_into, sums_out_of
 from kernels.triton_runtime import LAUNCH, NARROWEST, tl, triton, width
 from kernels.triton_scores import SCORES_LAUNCH, inverse_kernel, scores_kernel
 
@@ -35,6 +36,7 @@ def states_kernel(
         slot = head
         sequence = 0
     channels = tl.arange(0, BK)
+    gate = tl.arange(0, WIDE)
     columns = tl.program_id(1) * BV + tl.arange(0, BV)
     row = tl.arange(0, ROWS)
     inside = (channels[:, None] < K) & (columns[None, :] < V)
@@ -46,7 +48,7 @@ def states_kernel(
         tl.store(states + (slot * count + chunk) * K * V + place, state, mask=inside)
         keys = load_rows(k, base, heads, start, end, channels, K, ROWS)
         if GATES > 0:
-            keys *= tl.exp(sums_into(g, base, heads, start, end, GATES, WIDE, ROWS, ROWS))
+            keys *= tl.exp(sums_into(g, base, heads, start, end, gate, GATES, WIDE, ROWS, ROWS))
         right = load_rows(v, base, heads, start, end, columns, V, ROWS)
         right -= tl.dot(keys, state, input_precision=P)
         square = (slot * count + chunk) * ROWS * ROWS + row[:, None] * ROWS + row[None, :]
@@ -58,8 +60,8 @@ def states_kernel(
         # Loaded again: to keep them would cost more than a look into the cache.
         keys = load_rows(k, base, heads, start, end, channels, K, ROWS)
         if GATES > 0:
-            keys *= tl.exp(sums_out_of(g, base, heads, start, end, GATES, WIDE, ROWS, ROWS))
-            gates = load_rows(g, base, heads, start, end, tl.arange(0, WIDE), GATES, ROWS)
+            keys *= tl.exp(sums_out_of(g, base, heads, start, end, gate, GATES, WIDE, ROWS, ROWS))
+            gates = load_rows(g, base, heads, start, end, gate, GATES, ROWS)
             state *= tl.exp(tl.sum(gates, axis=0))[:, None]
         state += tl.dot(tl.trans(keys), strength[:, None] * error, input_precision=P)
     tl.store(final + head * K * V + place, state, mask=inside)
@@ -82,7 +84,8 @@ def outputs_kernel(
     row = tl.arange(0, ROWS)
     queries = load_rows(q, base, heads, start, end, channels, K, ROWS)
     if GATES > 0:
-        queries *= tl.exp(sums_into(g, base, heads, start, end, GATES, WIDE, ROWS, ROWS))
+        gate = tl.arange(0, WIDE)
+        queries *= tl.exp(sums_into(g, base, heads, start, end, gate, GATES, WIDE, ROWS, ROWS))
     before = states + (head * count + chunk) * K * V + channels[:, None] * V + columns[None, :]
     inside = (channels[:, None] < K) & (columns[None, :] < V)
     output = tl.dot(queries, tl.load(before, mask=inside, other=0.0), input_precision=P)
@@ -94,8 +97,56 @@ def outputs_kernel(
     lower = (row[:, None] >= row[None, :]) & (token[:, None] < end)
     scores = tl.load(qk + square, mask=lower, other=0.0)
     output += tl.dot(scores, strength[:, None] * error, input_precision=P)
-    place = o + (base + token[:, None] * heads) * V + columns[None, :]
-    tl.store(place, output, mask=(token[:, None] < end) & (columns[None, :] < V))
+    store_rows(o, output, base, heads, start, end, columns, V, ROWS)
+
+
+class Plan:
+    """What the kernels of one call share: how the tokens of contiguous q [B, T, HV, K] lie in chunks.
+
+    ``spans`` [chunks, 2] first token and token past the last; ``bounds`` [N + 1] the chunk that each packed
+    sequence starts with and the one past the last (sequences along the batch all have the same chunks);
+    ``count`` chunks have room, ``used`` are there; ``shape`` the constants, ``sizes`` the numbers that
+    kernels take.
+    """
+
+    def __init__(
+        self, q: Tensor, g: Tensor | None, cu_seqlens: Tensor | None, chunk_size: int, precision: str
+    ) -> None:
+        batch, tokens, heads, keys = q.shape
+        chunks = Chunks(tokens, chunk_size, cu_seqlens)
+        sequences = 1 if cu_seqlens is None else len(cu_seqlens) - 1
+        firsts = [bisect_left(chunks.sequence, n) for n in range(sequences + 1)]
+        self.spans = torch.tensor(chunks.spans, dtype=torch.int64, device=q.device)
+        self.bounds = torch.tensor(firsts, dtype=torch.int64, device=q.device)
+        self.packed, self.used, self.pairs = chunks.packed, len(chunks.spans), batch * heads
+        self.count, self.saved = chunk_count(tokens, chunk_size, cu_seqlens), chunk_rows(chunk_size)
+        self.rows = max(NARROWEST, self.saved)
+        self.sizes = (self.count, tokens, heads)
+        gates = 0 if g is None else g.shape[-1]
+        self.shape: dict[str, Any] = {
+            "K": keys,
+            "BK": width(keys),
+            "GATES": gates,
+            "WIDE": 1 if gates == 1 else width(keys),
+            "ROWS": self.rows,
+            "P": precision,
+        }
+        self._square = (batch, heads, self.count, self.rows, self.rows)
+
+    def square(self, like: Tensor) -> Tensor:
+        """Room for a matrix [rows, rows] of each chunk, [B, HV, count, rows, rows]."""
+        return like.new_empty(self._square)
+
+    def system(self, q: Tensor, k: Tensor, g: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores(Q, K), Scores(K, K) and N, the inverse of I + StrictTril(Scores(K, K)) Diag(beta)."""
+        qk, kk, inverse = (self.square(q) for _ in range(3))
+        grid = (self.used * (self.rows // 16), self.pairs)
+        scores_kernel[grid](q, k, g, qk, kk, self.spans, *self.sizes, **self.shape, **SCORES_LAUNCH)
+        constants = {"ROWS": self.rows, "P": self.shape["P"]}
+        inverse_kernel[(self.used, self.pairs)](
+            kk, beta, inverse, self.spans, *self.sizes, **constants, **LAUNCH
+        )
+        return qk, kk, inverse
 
 
 def forward(
@@ -114,43 +165,24 @@ def forward(
     Chunks of at most 64 tokens, at most 128 key channels. ``precision`` is "ieee" or "tf32x3"; exponentials
     are Triton's tl.exp.
     """
-    batch, tokens, heads, values = v.shape
+    batch, _, heads, values = v.shape
     keys = q.shape[-1]
-    chunks = Chunks(tokens, chunk_size, cu_seqlens)
-    count, saved = chunk_count(tokens, chunk_size, cu_seqlens), chunk_rows(chunk_size)
-    rows = max(NARROWEST, saved)
-    states = v.new_empty(batch, heads, count * keys, values)
-    errors = v.new_empty(batch, heads, count * saved, values)
-    qk, kk, inverse = (v.new_empty(batch, heads, count, rows, rows) for _ in range(3))
+    plan = Plan(q, g, cu_seqlens, chunk_size, precision)
+    states = v.new_empty(batch, heads, plan.count * keys, values)
+    errors = v.new_empty(batch, heads, plan.count * plan.saved, values)
     o, final = v.new_empty(v.shape), state.new_empty(state.shape)
-    spans, bounds = _layout(chunks, state.shape[0], v.device)
-    q, k, v, beta, state = (x.contiguous() for x in (q, k, v, beta, state))
     # A decay that is not there is never read.
-    gates, g = (0, q) if g is None else (g.shape[-1], g.contiguous())
-    shape = {"GATES": gates, "WIDE": 1 if gates == 1 else width(keys), "ROWS": rows, "P": precision}
-    wide = {"K": keys, "BK": width(keys)} | shape
-    used, pairs = len(chunks.spans), batch * heads
+    q, k, v, g, beta, state = (x.contiguous() for x in (q, k, v, q if g is None else g, beta, state))
     # Room for more chunks than the offsets make.
-    states[:, :, used * keys :] = 0
-    errors[:, :, used * saved :] = 0
-    sizes = (count, tokens, heads)
-    scores_kernel[(used * (rows // 16), pairs)](q, k, g, qk, kk, spans, *sizes, **wide, **SCORES_LAUNCH)
-    inverse_kernel[(used, pairs)](kk, beta, inverse, spans, *sizes, ROWS=rows, P=precision, **LAUNCH)
+    states[:, :, plan.used * keys :] = 0
+    errors[:, :, plan.used * plan.saved :] = 0
+    qk, _, inverse = plan.system(q, k, g, beta)
+    shape = plan.shape | LAUNCH | {"V": values, "SAVED": plan.saved}
     columns = width(values, STATE_COLUMNS)
     grid = (state.shape[0] * heads, triton.cdiv(values, columns))
-    scanned = (k, v, g, beta, inverse, state, final, states, errors, spans, bounds)
-    by_column = wide | LAUNCH | {"V": values, "SAVED": saved}
-    states_kernel[grid](*scanned, *sizes, BV=columns, PACKED=chunks.packed, **by_column)
+    scanned = (k, v, g, beta, inverse, state, final, states, errors, plan.spans, plan.bounds)
+    states_kernel[grid](*scanned, *plan.sizes, BV=columns, PACKED=plan.packed, **shape)
     columns = width(values, OUTPUT_COLUMNS)
-    grid = (used, pairs, triton.cdiv(values, columns))
-    outputs_kernel[grid](q, g, beta, qk, states, errors, o, spans, *sizes, BV=columns, **by_column)
+    grid = (plan.used, plan.pairs, triton.cdiv(values, columns))
+    outputs_kernel[grid](q, g, beta, qk, states, errors, o, plan.spans, *plan.sizes, BV=columns, **shape)
     return Forward(o, final, states, errors)
-
-
-def _layout(chunks: Chunks, sequences: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """First token and token past the last of each chunk, [chunks, 2], and the chunk that each packed sequence
-    starts with and the one past the last, [N + 1]. Sequences along the batch all have the same chunks."""
-    ends = range(sequences + 1) if chunks.packed else range(2)
-    firsts = [bisect_left(chunks.sequence, n) for n in ends]
-    spans = torch.tensor(chunks.spans, dtype=torch.int64, device=device)
-    return spans, torch.tensor(firsts, dtype=torch.int64, device=device)

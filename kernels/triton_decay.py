@@ -16,12 +16,30 @@ def load_rows(x, head, step, first, end, columns, COLUMNS: tl.constexpr, ROWS: t
 
 
 @triton.jit
+def store_rows(x, rows, head, step, first, end, columns, COLUMNS: tl.constexpr, ROWS: tl.constexpr):
+    """The inverse: ``rows`` into their places in x, but for those from token ``end`` on."""
+    token = first + tl.arange(0, ROWS)
+    places = x + (head + token[:, None] * step) * COLUMNS + columns[None, :]
+    tl.store(places, rows, mask=(token[:, None] < end) & (columns[None, :] < COLUMNS))
+
+
+@triton.jit
+def block_sums(x, WIDE: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, BACK: tl.constexpr):
+    """[ROWS, WIDE]: for each row of x the sum in its block of WIDTH rows up to it, or ``BACK`` from it on."""
+    if WIDTH == ROWS:
+        return tl.cumsum(x, axis=0, reverse=BACK)
+    sums = tl.cumsum(tl.reshape(x, (ROWS // WIDTH, WIDTH, WIDE)), axis=1, reverse=BACK)
+    return tl.reshape(sums, (ROWS, WIDE))
+
+
+@triton.jit
 def sums_into(
     g,
     head,
     step,
     first,
     end,
+    columns,
     GATES: tl.constexpr,
     WIDE: tl.constexpr,
     ROWS: tl.constexpr,
@@ -29,13 +47,10 @@ def sums_into(
 ):
     """[ROWS, WIDE]: for each row the sum of the log decays g from the start of its block of WIDTH rows to it.
 
-    Sums of gates only, so at most 0 and right for a gate of -inf.
+    ``columns`` are WIDE of the GATES columns of g. Sums of gates only, so at most 0 and right for a gate of
+    -inf.
     """
-    gates = load_rows(g, head, step, first, end, tl.arange(0, WIDE), GATES, ROWS)
-    if WIDTH == ROWS:
-        return tl.cumsum(gates, axis=0)
-    gates = tl.cumsum(tl.reshape(gates, (ROWS // WIDTH, WIDTH, WIDE)), axis=1)
-    return tl.reshape(gates, (ROWS, WIDE))
+    return block_sums(load_rows(g, head, step, first, end, columns, GATES, ROWS), WIDE, ROWS, WIDTH, False)
 
 
 @triton.jit
@@ -45,6 +60,7 @@ def sums_out_of(
     step,
     first,
     end,
+    columns,
     GATES: tl.constexpr,
     WIDE: tl.constexpr,
     ROWS: tl.constexpr,
@@ -52,9 +68,5 @@ def sums_out_of(
 ):
     """[ROWS, WIDE]: for each row the sum of the log decays after it in its block of WIDTH rows."""
     last = (tl.arange(0, ROWS) % WIDTH == WIDTH - 1)[:, None]
-    gates = load_rows(g, head, step, first + 1, end, tl.arange(0, WIDE), GATES, ROWS)
-    gates = tl.where(last, 0.0, gates)
-    if WIDTH == ROWS:
-        return tl.cumsum(gates, axis=0, reverse=True)
-    gates = tl.cumsum(tl.reshape(gates, (ROWS // WIDTH, WIDTH, WIDE)), axis=1, reverse=True)
-    return tl.reshape(gates, (ROWS, WIDE))
+    gates = load_rows(g, head, step, first + 1, end, columns, GATES, ROWS)
+    return block_sums(tl.where(last, 0.0, gates), WIDE, ROWS, WIDTH, True)

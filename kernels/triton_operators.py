@@ -1,27 +1,28 @@
-"""The Triton delta rule as differentiable operations: Triton forward, explicit torch backward."""
+"""The Triton delta rule as differentiable operations, with an explicit backward pass in Triton."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-import kernels.operators  # noqa: F401 - its operators are the backward pass
-from kernels import triton_chunkwise, triton_recurrence
+from kernels import triton_chunkwise, triton_chunkwise_backward, triton_recurrence
 from kernels.arguments import Arguments, check_values
 from kernels.packing import chunk_count, chunk_rows
 from kernels.triton_runtime import check_launch
 
-_INPUTS = "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor beta, Tensor state, Tensor? cu_seqlens"
+_TOKENS = "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor beta"
+_INPUTS = f"{_TOKENS}, Tensor state, Tensor? cu_seqlens"
 
-_BACKWARD_CHUNK = 64
-"""Tokens per chunk in the backward pass of the recurrent form, which saves nothing on its way forward."""
+_RECURRENT_BACKWARD = (64, "ieee")
+"""Tokens per chunk and precision in the backward pass of the recurrent form, which runs the chunks forward
+again, as it saves nothing on its way."""
 
 
 def chunked_delta_rule(arguments: Arguments, chunk_size: int, precision: str) -> tuple[Tensor, Tensor]:
     """Outputs [B, T, HV, V] and final state [N, HV, K, V] in the precision of the prepared arguments.
 
-    Differentiable once, by `kernels.chunkwise_backward`. Raises ValueError for ``chunk_size`` outside 1 to
-    64, an unknown ``precision``, more than 128 key channels, and where Triton cannot run.
+    Differentiable once, by `kernels.triton_chunkwise_backward`. Raises ValueError for ``chunk_size`` outside
+    1 to 64, an unknown ``precision``, more than 128 key channels, and where Triton cannot run.
     """
     if not 1 <= chunk_size <= triton_chunkwise.MOST_ROWS:
         most = triton_chunkwise.MOST_ROWS
@@ -76,14 +77,32 @@ def _(*inputs: Any) -> tuple[Tensor, ...]:
     return v.new_empty(v.shape), state.new_empty(state.shape)
 
 
+@torch.library.custom_op(
+    "attnproof::triton_chunked_delta_rule_backward",
+    mutates_args=(),
+    schema=f"(Tensor d_o, Tensor d_final, {_TOKENS}, Tensor states, Tensor errors, Tensor? cu_seqlens, "
+    "int chunk_size, str precision) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+)
+def _backward(d_o: Tensor, *inputs: Any) -> tuple[Tensor, ...]:
+    gradients = triton_chunkwise_backward.backward(d_o, *inputs)
+    # An operator returns tensors only: an empty one stands for the gradient of a decay that is not there.
+    return tuple(d_o.new_empty(0) if x is None else x for x in gradients)
+
+
+@_backward.register_fake
+def _(d_o: Tensor, d_final: Tensor, *inputs: Any) -> tuple[Tensor, ...]:
+    q, k, v, g, beta = inputs[:5]
+    shapes = (q.shape, k.shape, v.shape, (0,) if g is None else g.shape, beta.shape, d_final.shape)
+    return tuple(d_o.new_empty(shape) for shape in shapes)
+
+
 def _keep_chunks(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *tensors, _, cu_seqlens, chunk_size, _ = inputs
+    *tensors, _, cu_seqlens, ctx.chunk_size, ctx.precision = inputs
     ctx.save_for_backward(*tensors, *output[2:], cu_seqlens)
-    ctx.chunk_size = chunk_size
 
 
 def _chunked_backward(ctx: Any, d_o: Tensor, d_final: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-    return *_gradients(d_o, d_final, *ctx.saved_tensors, chunk_size=ctx.chunk_size), None, None, None
+    return *_gradients(d_o, d_final, *ctx.saved_tensors, ctx.chunk_size, ctx.precision), None, None, None
 
 
 def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -92,15 +111,15 @@ def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) 
 
 def _recurrent_backward(ctx: Any, d_o: Tensor, d_final: Tensor) -> tuple[Tensor | None, ...]:
     *tensors, _, cu_seqlens = ctx.saved_tensors
-    _, _, states, errors = torch.ops.attnproof.chunked_delta_rule(*ctx.saved_tensors, 1.0, _BACKWARD_CHUNK)
-    saved = *tensors, states, errors, cu_seqlens
-    return *_gradients(d_o, d_final, *saved, chunk_size=_BACKWARD_CHUNK), None
+    again = torch.ops.attnproof.triton_chunked_delta_rule
+    _, _, states, errors = again(*ctx.saved_tensors, *_RECURRENT_BACKWARD)
+    return *_gradients(d_o, d_final, *tensors, states, errors, cu_seqlens, *_RECURRENT_BACKWARD), None
 
 
-def _gradients(d_o: Tensor, d_final: Tensor, *inputs: Any, chunk_size: int) -> tuple[Tensor | None, ...]:
+def _gradients(d_o: Tensor, d_final: Tensor, *inputs: Any) -> tuple[Tensor | None, ...]:
     """Of q, which is already scaled, k, v, g, beta and the initial state."""
-    d_q, d_k, d_v, d_g, d_beta, d_state = torch.ops.attnproof.chunked_delta_rule_backward(
-        d_o, d_final, *inputs, 1.0, chunk_size
+    d_q, d_k, d_v, d_g, d_beta, d_state = torch.ops.attnproof.triton_chunked_delta_rule_backward(
+        d_o, d_final, *inputs
     )
     return d_q, d_k, d_v, None if inputs[3] is None else d_g, d_beta, d_state
 

@@ -39,7 +39,7 @@ def check_launch(precision: str = "ieee", **tensors: Tensor) -> None:
             f"{_WILL_INTERPRET}."
         )
     for name, tensor in tensors.items():
-        if not _INTERPRETED and tensor.device.type != "cuda":
+        if not _INTERPRETED and tensor.device.type not in ("cuda", "meta"):
             raise ValueError(
                 f"{name} must be on a CUDA device, or TRITON_INTERPRET=1 be set before triton is imported, "
                 f"but it is on {tensor.device}."

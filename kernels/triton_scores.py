@@ -16,8 +16,9 @@ def _crossing(
     row = tl.arange(0, 16)[:, None]
     column = tl.arange(0, 16)[None, :]
     meets = (row // (2 * W) == column // (2 * W)) & (row % (2 * W) >= W) & (column % (2 * W) < W)
-    into = tl.exp(sums_into(g, head, step, first, end, GATES, WIDE, 16, W))
-    earlier = tl.trans(k * tl.exp(sums_out_of(g, head, step, first, end, GATES, WIDE, 16, W)))
+    columns = tl.arange(0, WIDE)
+    into = tl.exp(sums_into(g, head, step, first, end, columns, GATES, WIDE, 16, W))
+    earlier = tl.trans(k * tl.exp(sums_out_of(g, head, step, first, end, columns, GATES, WIDE, 16, W)))
     qk = tl.dot(q * into, earlier, input_precision=P)
     kk = tl.dot(k * into, earlier, input_precision=P)
     return tl.where(meets, qk, 0.0), tl.where(meets, kk, 0.0)
@@ -54,7 +55,8 @@ def scores_kernel(
     later_q = q_rows
     later_k = k_rows
     if GATES > 0:
-        into = tl.exp(sums_into(g, base, heads, first, end, GATES, WIDE, 16, 16))
+        columns = tl.arange(0, WIDE)
+        into = tl.exp(sums_into(g, base, heads, first, end, columns, GATES, WIDE, 16, 16))
         later_q = q_rows * into
         later_k = k_rows * into
         between = tl.zeros((1, WIDE), dtype=q_rows.dtype)
@@ -63,9 +65,9 @@ def scores_kernel(
         column = (block - 1 - step) * 16
         earlier = load_rows(k, base, heads, start + column, end, channels, K, 16)
         if GATES > 0:
-            out_of = sums_out_of(g, base, heads, start + column, end, GATES, WIDE, 16, 16)
+            out_of = sums_out_of(g, base, heads, start + column, end, columns, GATES, WIDE, 16, 16)
             earlier = earlier * tl.exp(between + out_of)
-            gates = load_rows(g, base, heads, start + column, end, tl.arange(0, WIDE), GATES, 16)
+            gates = load_rows(g, base, heads, start + column, end, columns, GATES, 16)
             between += tl.sum(gates, axis=0)[None, :]
         earlier = tl.trans(earlier)
         tl.store(qk_out + square + column, tl.dot(later_q, earlier, input_precision=P))

@@ -25,8 +25,8 @@ def triton_recurrent_delta(
     Arguments and results are those of `kernels.delta.recurrent.recurrent_delta`, the same recurrence step by
     step: the side of claim chunk.equals-recurrent that has no chunks. Computes in float32, or in float64 for
     float64 inputs, by ordinary additions and multiplications (no tensor cores), within kernel.error-contract.
-    Differentiable once: gradients are those of `kernels.chunkwise_backward`, in torch, which runs the chunks
-    again. Prepared inputs, in the working precision, are what the kernel reads.
+    Differentiable once: gradients are those of the chunked Triton form in chunks of 64 tokens with "ieee"
+    products, which runs forward again. Prepared inputs, in the working precision, are what the kernel reads.
 
     Returns o [B, T, HV, V] in v's dtype and the final state [N, HV, K, V] in the working precision, or
     None unless ``output_final_state``. Raises ValueError as `kernels.arguments.prepare` does, for more than

@@ -34,8 +34,9 @@ def triton_chunked_gdn(
     Every exponent is a sum of gates, so at most 0 (kda.chunk-range).
     Computes and keeps the state in float32, or in float64 for float64 inputs. With ``precision`` "ieee", the
     default, products are float32 multiplications, with the roundings of the torch form; "tf32x3" forms
-    each on tensor cores from three TF32 products, for about 22 bits of each factor. Gradients are those of
-    `kernels.chunkwise_backward`, in torch, with the states and errors that this forward pass saves.
+    each on tensor cores from three TF32 products, for about 22 bits of each factor. Gradients are
+    formed by the same rules, in `kernels.triton_chunkwise_backward`, from the states and errors that this
+    forward pass saves: a gate gets those of the exponents that contain it, added up.
 
     Returns o [B, T, HV, V] in v's dtype and the final state [N, HV, K, V] in the working precision, or
     None unless ``output_final_state``. Raises ValueError as `kernels.arguments.prepare` does, for

@@ -93,7 +93,10 @@ def finish(o: Tensor, logsumexp: Tensor, dtype: torch.dtype) -> tuple[Tensor, Te
 
 
 def check_values(g: Tensor | None, slopes: Tensor | None) -> None:
-    """Raise ValueError for a gate above 0 or a slope that is negative or not finite. NaN gates propagate."""
+    """Raise ValueError for a gate above 0 or a slope that is negative or not finite. NaN gates propagate; on
+    the meta device there are no values."""
+    if any(x is not None and x.is_meta for x in (g, slopes)):
+        return
     if g is not None and (g > 0).any():
         raise ValueError(
             f"g must be a natural-log decay of at most 0, but its largest entry is {g.max().item()}."

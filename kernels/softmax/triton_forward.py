@@ -1,9 +1,10 @@
 """The forward pass of tiled softmax attention in Triton."""
 
-import torch
 from torch import Tensor
 
-from kernels.softmax.arguments import Packing, sequences
+from kernels.softmax.arguments import Packing
+from kernels.softmax.triton_blocks import query_blocks
+from kernels.softmax.triton_exponents import exponents, key_tiles, load_tile, sums_after
 from kernels.triton_runtime import LAUNCH, tl, triton, width
 
 
@@ -32,11 +33,10 @@ def softmax_kernel(
     offset = key_count - query_count
     position = tile * TILE + row
     real = (position >= offset) & (position < key_count)
-    queries = head * tokens + first_query + position - offset
+    queries = head * tokens + first_query - offset
     rows_of_keys = head // group * keys + first_key
     gates = g + head * keys + first_key
-    wide = real[:, None] & (channels[None, :] < K)
-    query = tl.load(q + queries[:, None] * K + channels[None, :], mask=wide, other=0.0)
+    query = load_tile(q, queries, position, channels, K, real)
     output = tl.zeros((TILE, BV), dtype=query.dtype)
     total = tl.zeros((TILE,), dtype=query.dtype)
     if SINK:
@@ -44,60 +44,41 @@ def softmax_kernel(
         total += tl.where(largest > -float("inf"), 1.0, 0.0)
     else:
         largest = total - float("inf")
+    own = tl.zeros_like(largest)
+    out_of = own
+    slope = 0.0
     if GATED:
         own = tl.load(gates + position, mask=(position >= 0) & (position < key_count), other=0.0)
-        into = tl.cumsum(own, axis=0)
         between = tl.sum(tl.zeros_like(own), axis=0)
     if SLOPED:
         slope = tl.load(slopes + head % heads)
-    low = tl.maximum(tile * TILE, offset)
-    last = tl.minimum(tile * TILE + TILE, key_count)
-    high = key_count
-    if CAUSAL:
-        high = last
-    if WINDOWED:
-        high = tl.minimum(high, last - 1 + window)
-        low = tl.maximum(low - window + 1, 0)
-    else:
-        low = low * 0
-    high = (tl.maximum(high, 0) + TILE - 1) // TILE
-    for step in range(0, tl.maximum(high - low // TILE, 0)):
-        start = (high - 1 - step) * TILE
-        place = start + row
+    low, high = key_tiles(tile, offset, key_count, window, TILE, CAUSAL, WINDOWED)
+    for step in range(0, high - low):
+        other = high - 1 - step
+        place = other * TILE + row
         present = place < key_count
-        columns_of_keys = (rows_of_keys + place)[None, :] * K + channels[:, None]
-        key = tl.load(k + columns_of_keys, mask=present[None, :] & (channels[:, None] < K), other=0.0)
-        x = tl.dot(query, key, input_precision=P)
-        distance = position[:, None] - place[None, :]
+        key = load_tile(k, rows_of_keys, place, channels, K, present)
         if GATED:
-            if start == tile * TILE:
-                x += tl.cumsum(tl.where(row[:, None] > row[None, :], own[:, None], 0.0), axis=0)
-            else:
-                later = tl.load(gates + place + 1, mask=row < TILE - 1, other=0.0)
-                x += into[:, None] + (between + tl.cumsum(later, axis=0, reverse=True))[None, :]
+            out_of = between + sums_after(gates, place, key_count, TILE)
+            if other < tile:
                 between += tl.sum(tl.load(gates + place), axis=0)
-        if SLOPED:
-            x -= slope * tl.abs(distance).to(x.dtype)
-        visible = present[None, :] & real[:, None]
-        if CAUSAL:
-            visible &= distance >= 0
-        if WINDOWED:
-            visible &= tl.abs(distance) < window
-        x = tl.where(visible, x, -float("inf"))
+        x = exponents(
+            query, key, own, out_of, slope, position, place, real, present, other == tile, window,
+            GATED, SLOPED, CAUSAL, WINDOWED, P,
+        )  # fmt: skip
         grown = tl.maximum(largest, tl.max(x, axis=1))
         reference = tl.where(grown == -float("inf"), 0.0, grown)
         weights = tl.exp(x - reference[:, None])
         shrink = tl.exp(largest - reference)
         largest = grown
         total = total * shrink + tl.sum(weights, axis=1)
-        wide = present[:, None] & (columns[None, :] < V)
-        value = tl.load(v + (rows_of_keys + place)[:, None] * V + columns[None, :], mask=wide, other=0.0)
+        value = load_tile(v, rows_of_keys, place, columns, V, present)
         output = output * shrink[:, None] + tl.dot(weights, value, input_precision=P)
     total = tl.where(total == 0, 1.0, total)
     output /= total[:, None]
     wide = real[:, None] & (columns[None, :] < V)
-    tl.store(o + queries[:, None] * V + columns[None, :], output, mask=wide)
-    tl.store(logsumexp + queries, largest + tl.log(total), mask=real)
+    tl.store(o + (queries + position)[:, None] * V + columns[None, :], output, mask=wide)
+    tl.store(logsumexp + queries + position, largest + tl.log(total), mask=real)
 
 
 def forward(
@@ -121,7 +102,7 @@ def forward(
     batch, key_heads, group, tokens, width_k = q.shape
     keys, width_v = v.shape[-2:]
     o, logsumexp = q.new_empty(*q.shape[:-1], width_v), q.new_empty(q.shape[:-1])
-    blocks = _blocks(Packing(cu_seqlens, cu_seqlens_k), tokens, keys, tile_size, q.device)
+    blocks = query_blocks(Packing(cu_seqlens, cu_seqlens_k), tokens, keys, tile_size, q.device)
     # An option that is not there is never read.
     tensors = [q if x is None else x.contiguous() for x in (q, k, v, g, slopes, sink)]
     softmax_kernel[(len(blocks), batch * key_heads * group)](
@@ -148,21 +129,3 @@ def forward(
         **LAUNCH,
     )
     return o, logsumexp
-
-
-def _blocks(packing: Packing, tokens: int, keys: int, tile_size: int, device: torch.device) -> Tensor:
-    """[blocks, 5]: first query, queries, first key, keys of a sequence, and a tile with any of its queries.
-
-    A query's position is that of the key it is aligned with: the last query with the last key. With more
-    queries than keys, the first positions are negative.
-    """
-    entries = [
-        (query.start, query.stop - query.start, key.start, key.stop - key.start, tile)
-        for query, key in sequences(packing, tokens, keys)
-        for tile in range(
-            (key.stop - key.start - (query.stop - query.start)) // tile_size,
-            -(-(key.stop - key.start) // tile_size),
-        )
-        if query.stop > query.start
-    ]
-    return torch.tensor(entries, dtype=torch.int64, device=device).reshape(-1, 5)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from kernels.softmax.arguments import Packing, check_values, finish, prepare
-from kernels.softmax.operator import operator_backward
+from kernels.softmax.triton_backward import backward
 from kernels.softmax.triton_forward import forward
 from kernels.triton_runtime import check_launch
 
@@ -36,8 +36,9 @@ def triton_softmax(
     Options, shapes and conventions are those of ``kernels.softmax.reference.reference_softmax``. The
     algorithm is that of ``kernels.softmax.tiled.tiled_softmax``, the online softmax of FlashAttention (Dao et
     al., arXiv 2205.14135, Algorithm 1), right for any tiling by claim flash.online-softmax; ``tile_size`` is
-    16, 32, 64 or 128. The backward pass is the same torch code, from the saved logsumexp. Memory beyond the
-    inputs is O(B T H (K + V)); work stays quadratic (claim flash.not-linear-cost).
+    16, 32, 64 or 128. The backward pass forms the weights again from the saved logsumexp, in the same tiles.
+    Memory beyond the inputs is O(B T H (K + V)), and with a decay one number per pair of tiles for its
+    gradient; work stays quadratic (claim flash.not-linear-cost).
 
     Every weight is the exponential of a number <= 0, so nothing overflows; hidden keys have weight exactly
     0. With ``precision`` "ieee", the default, products are float32 multiplications; "tf32x3" forms each on
@@ -95,13 +96,43 @@ def _(q: Tensor, k: Tensor, v: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     return q.new_empty(*q.shape[:-1], v.shape[-1]), q.new_empty(q.shape[:-1])
 
 
+@torch.library.custom_op("attnproof::triton_softmax_backward", mutates_args=())
+def _attend_backward(
+    grad_o: Tensor,
+    grad_logsumexp: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor | None,
+    slopes: Tensor | None,
+    sink: Tensor | None,
+    o: Tensor,
+    logsumexp: Tensor,
+    cu_seqlens: Tensor | None,
+    cu_seqlens_k: Tensor | None,
+    causal: bool,
+    window: int | None,
+    tile_size: int,
+    precision: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    inputs = (grad_o, grad_logsumexp, q, k, v, g, slopes, sink, o, logsumexp, cu_seqlens, cu_seqlens_k)
+    gradients = backward(*inputs, causal, window, tile_size, precision)
+    d_q, d_k, d_v, *others = (q.new_empty(0) if x is None else x for x in gradients)
+    return d_q, d_k, d_v, others[0], others[1], others[2]
+
+
+@_attend_backward.register_fake
+def _(grad_o: Tensor, grad_logsumexp: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
+    return tuple(grad_o.new_empty(0 if x is None else x.shape) for x in arguments[:6])
+
+
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     ctx.save_for_backward(*inputs[:6], *output, *inputs[6:8])
-    ctx.options = inputs[8:11]
+    ctx.options = inputs[8:]
 
 
 def _differentiate(ctx: Any, grad_o: Tensor, grad_logsumexp: Tensor) -> tuple[Tensor | None, ...]:
-    gradients = operator_backward(grad_o, grad_logsumexp, *ctx.saved_tensors, *ctx.options)
+    gradients = _attend_backward(grad_o, grad_logsumexp, *ctx.saved_tensors, *ctx.options)
     tensors = ctx.saved_tensors[:6]
     kept = (None if x is None else gradient for x, gradient in zip(tensors, gradients, strict=True))
     return *kept, None, None, None, None, None, None

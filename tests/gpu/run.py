@@ -3,7 +3,7 @@
 It has not been run on a GPU yet. What is known without one: Triton's interpreter runs the kernels on a CPU
 (tests/unit/kernels/test_triton_*.py), and Triton and ptxas compile them for sm_90 (tests/gpu/build.py), where
 most of them spill registers at K = V = 128, with "ieee" more than with "tf32x3". So expect to tune
-tile sizes and warps here. The backward pass is torch code, not Triton.
+tile sizes and warps here.
 
 Exit code 1 when a kernel disagrees with the definition or is refuted; nothing is timed then.
 """
@@ -97,7 +97,7 @@ def certified(mechanism: str, form: str) -> bool:
     target = f"{HERE / 'on_device.py'}:{form}_{mechanism}"
     command = [Path(sys.executable).with_name("attnproof"), "certify", target]
     done = subprocess.run(
-        [*command, "--mechanism", mechanism, "--convention", "ours", "--results", "attnproof-results"],
+        [*command, "--mechanism", mechanism, "--gradients", "--results", "attnproof-results"],
         capture_output=True,
         text=True,
         check=False,
@@ -122,17 +122,20 @@ def milliseconds(run: Callable[[], Any]) -> float:
 
 
 def row(mechanism: str, form: str, precision: str, tokens: int) -> str:
-    """Seconds to build, milliseconds forward and forward with backward, at B = 1, 8 heads, K = V = 128."""
+    """Seconds to build, milliseconds forward and backward, at B = 1, 8 heads, K = V = 128."""
     kernel = partial(ours(mechanism, form), **options(mechanism, form, precision))
     tensors = inputs(mechanism, tokens, WIDTH, HEADS, torch.float32)
     start = time.perf_counter()
-    kernel(*tensors)
+    results(kernel, tensors)
     torch.cuda.synchronize()
     build = time.perf_counter() - start
     forward = milliseconds(lambda: kernel(*tensors))
-    both = milliseconds(lambda: results(kernel, tensors))
+    leaves = [x.clone().requires_grad_() for x in tensors]
+    o = kernel(*leaves)[0]
+    upstream = torch.ones_like(o)
+    backward = milliseconds(lambda: torch.autograd.grad(o, leaves, upstream, retain_graph=True))
     what = f"{mechanism:<8} {form:<10} {precision:<7} {tokens:>6}"
-    return f"{what} {build:8.1f} s {forward:9.3f} ms {both:9.3f} ms"
+    return f"{what} {build:8.1f} s {forward:9.3f} ms {backward:9.3f} ms"
 
 
 def main() -> int:
@@ -152,9 +155,7 @@ def main() -> int:
     refuted = [form for mechanism, forms in FORMS.items() for form in forms if not certified(mechanism, form)]
     if wrong or refuted:
         return 1
-    print(
-        f"{torch.cuda.get_device_name()}: mechanism, form, precision, T, build, forward, forward + backward"
-    )
+    print(f"{torch.cuda.get_device_name()}: mechanism, form, precision, T, build, forward, backward")
     for variant in variants:
         for tokens in (1024, 8192):
             print(row(*variant, tokens), flush=True)

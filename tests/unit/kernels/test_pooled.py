@@ -1,6 +1,7 @@
-"""Pooled attention: the blocked form against the definition, over strides, overlaps, windows and packings."""
+"""Pooled attention: its forms against the definition, over strides, overlaps, windows and packings."""
 
 from functools import partial
+from itertools import pairwise
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from agreement import assert_agrees, bits, gradients
 
 from kernels.pooled.blocked import blocked_pooled
 from kernels.pooled.pool import pool
+from kernels.pooled.recurrent import Cache, recurrent_pooled
 from kernels.pooled.reference import reference_pooled
 
 OPTIONS = {
@@ -55,6 +57,87 @@ def test_blocked_equals_reference(tokens, keys, options, tile_size):
     tensors, options = chosen(inputs(tokens, keys), options)
     form = partial(blocked_pooled, tile_size=tile_size)
     assert_agrees(partial(run, options), form, reference_pooled, tensors)
+
+
+def recurrent(cuts=(), **given):
+    """The recurrent form, its state handed on at each cut."""
+    rows = {name: given.pop(name) for name in ("q", "k", "v", "gate") if name in given}
+    outputs, state = [], None
+    for start, stop in pairwise([0, *cuts, rows["q"].shape[1]]):
+        part = {name: x[:, start:stop] for name, x in rows.items()}
+        o, state = recurrent_pooled(**part, **given, initial_state=state, output_final_state=True)
+        outputs.append(o)
+    return torch.cat(outputs, dim=1)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("tokens", [0, 1, 13])
+def test_recurrent_equals_reference(tokens, options):
+    tensors, options = chosen(inputs(tokens, tokens), options)
+    assert_agrees(partial(run, options), recurrent, reference_pooled, tensors)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_recurrent_resumed_at_every_cut_is_the_whole_bit_for_bit(options):
+    tensors, options = chosen(inputs(13, 13), options)
+    whole = recurrent(**tensors, **options)
+    for cuts in [(cut,) for cut in range(14)] + [(4, 4, 9), tuple(range(1, 13))]:
+        assert torch.equal(bits(recurrent(cuts, **tensors, **options)), bits(whole))
+
+
+def test_recurrent_state_does_not_grow_with_every_token():
+    tensors, options = chosen(inputs(23, 23), OPTIONS["everything"])
+    _, (state,) = recurrent_pooled(**tensors, **options, output_final_state=True)
+    assert state.tokens == 23
+    assert state.slots.gate is None
+    assert state.slots.k.shape == (2, 23 // 3, 2, 5)
+    assert state.recent.gate.shape == (2, 6, 2)
+
+
+def test_recurrent_packed_sequences_keep_a_state_each():
+    tensors, options = chosen(inputs(20, 20, batch=1), OPTIONS["everything"])
+    offsets = [0, 9, 9, 13, 20]
+    given = {"cu_seqlens": torch.tensor(offsets), "output_final_state": True}
+    o, states = recurrent_pooled(**tensors, **options, **given)
+    assert [state.tokens for state in states] == [9, 0, 4, 7]
+    again, final = recurrent_pooled(**tensors, **options, **given, initial_state=states)
+    for n, (start, stop) in enumerate(pairwise(offsets)):
+        part = {name: x if name == "sink" else x[:, start:stop] for name, x in tensors.items()}
+        alone, state = recurrent_pooled(**part, **options, output_final_state=True)
+        assert torch.equal(o[:, start:stop], alone)
+        twice, state = recurrent_pooled(**part, **options, initial_state=state, output_final_state=True)
+        assert torch.equal(again[:, start:stop], twice)
+        assert all(torch.equal(x, y) for x, y in zip(final[n].recent, state[0].recent, strict=True))
+
+
+@pytest.mark.parametrize("options", [OPTIONS["everything"], OPTIONS["slots alone"]], ids=["tokens", "slots"])
+def test_recurrent_outputs_do_not_see_later_tokens_that_are_not_finite(options):
+    tensors, options = chosen(inputs(13, 13), options)
+    whole = recurrent(**tensors, **options)
+    for name in ("q", "k", "v"):
+        poisoned = {**tensors, name: tensors[name].clone()}
+        poisoned[name][:, 7:] = torch.nan
+        o = recurrent(**poisoned, **options)
+        assert torch.equal(bits(o[:, :7]), bits(whole[:, :7]))
+        assert o[:, 8:].isnan().any()
+
+
+def test_recurrent_wrong_states_are_named():
+    tensors, options = chosen(inputs(9, 9), OPTIONS["gate"])
+    _, states = recurrent_pooled(**tensors, **options, output_final_state=True)
+    single = tuple(x._replace(slots=Cache(x.slots.k.float(), x.slots.v)) for x in states)
+    wrong = {
+        r"initial_state must hold 1 states, one per sequence, but it holds 2\.": (states * 2, {}),
+        r"initial_state\[0\]\.slots must hold .*\[2, 3, 2, 5\].* after 9 tokens": (states, {"stride": 3}),
+        r"initial_state\[0\]\.recent must hold .*\[2, 9, 2, 5\].* after 9 tokens": (states, {"window": 20}),
+        r"initial_state\[0\]\.recent must hold None .* but it holds \(\[2, 4, 2\]": (states, {"gate": None}),
+        r"initial_state\[0\]\.slots must hold .*float64.* but it holds .*float32": (single, {}),
+    }
+    for message, (given, other) in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            recurrent_pooled(**{**tensors, **options, **other}, initial_state=given)
+    with pytest.raises(ValueError, match=r"q must have k's 9 tokens, but it has 8\."):
+        recurrent_pooled(**{**tensors, "q": tensors["q"][:, :8]}, **options)
 
 
 def test_slots_are_means_over_their_windows():

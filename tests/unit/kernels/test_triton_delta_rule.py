@@ -5,49 +5,21 @@ algorithm, its indexing and its precision; compilers and hardware are tested by 
 """
 
 import re
-from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from itertools import pairwise
 
 import pytest
 import torch
-from agreement import assert_agrees, gradients
-from conftest import Kernel, Mechanism
 from test_delta_rule_bounds import chunked_bound, excess, recurrent_bound, rounded, unit_roundoff
-
-
-@dataclass(frozen=True)
-class Forms:
-    """The Triton forms of one mechanism."""
-
-    mechanism: Mechanism
-    recurrent: Kernel
-    chunked: Kernel
+from triton_forms import OFFSETS, buffers_of_nan, cut, packed, triton_forms
 
 
 @pytest.fixture
 def forms(mechanism):
-    kernels = (
-        getattr(import_module(f"kernels.{mechanism.name}.triton_{form}"), f"triton_{form}_{mechanism.name}")
-        for form in ("recurrent", "chunked")
-    )
-    return Forms(mechanism, *kernels)
+    return triton_forms(mechanism)
 
 
-@pytest.fixture(autouse=True)
-def _buffers_of_nan():
-    """Memory that nobody wrote is NaN, so that whoever reads it is found out."""
-    torch.use_deterministic_algorithms(True)
-    assert torch.empty(5).isnan().all()
-    yield
-    torch.use_deterministic_algorithms(False)
-
-
-def cut(inputs, heads):
-    """The first run and heads: one query and key head, which as many value heads share."""
-    kept = {name: x[:1, :, : 1 if name in "qk" else heads] for name, x in inputs.items()}
-    return kept | {"initial_state": inputs["initial_state"][:1, :heads]}
+_buffers_of_nan = pytest.fixture(autouse=True)(buffers_of_nan)
 
 
 def judge(forms, inputs, dtype, chunk_size):
@@ -102,16 +74,6 @@ def test_repeated_key(forms, beta):
     assert judge(forms, inputs, torch.float32, 64) <= 1
 
 
-OFFSETS = [0, 0, 5, 24, 24, 25]
-
-
-def packed(inputs):
-    """The first run as packed sequences, two of them empty, with an initial state for each."""
-    inputs = cut(inputs, heads=2)
-    states = [(n + 1) * inputs["initial_state"] for n in range(len(OFFSETS) - 1)]
-    return inputs | {"initial_state": torch.cat(states), "cu_seqlens": torch.tensor(OFFSETS)}
-
-
 def test_packed_integers_are_exact(forms):
     """Every intermediate is a small integer times a power of two; gates are 0 or minus infinity."""
     inputs = {
@@ -147,18 +109,6 @@ def test_outputs_do_not_depend_on_later_tokens(forms):
     changed, _ = forms.chunked(**inputs, chunk_size=16)
     assert torch.equal(o[:, :5], changed[:, :5])
     assert not torch.equal(o[:, 5:], changed[:, 5:])
-
-
-def run(form, inputs):
-    leaves = {name: x.clone().requires_grad_() for name, x in cut(inputs, heads=1).items()}
-    o, state = form(**leaves, output_final_state=True, qk_l2norm=True)
-    return {"o": o.detach(), "state": state.detach(), **gradients(leaves, o, state)}
-
-
-def test_gradients_are_those_of_the_reference(forms):
-    inputs = forms.mechanism.random(20)
-    for form in (forms.recurrent, partial(forms.chunked, chunk_size=16)):
-        assert_agrees(run, form, forms.mechanism.reference, inputs)
 
 
 def test_half_precision_keeps_a_float32_state(forms):

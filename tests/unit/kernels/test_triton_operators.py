@@ -37,7 +37,24 @@ def test_delta_rule_operators_pass_opcheck(form, gates, offsets):
     if form == "chunked":
         operator = OPERATORS.triton_chunked_delta_rule
         arguments += [4, "ieee"]
-    assert set(torch.library.opcheck(operator.default, tuple(arguments)).values()) == {"SUCCESS"}
+    passes_opcheck(operator, *arguments)
+
+
+def passes_opcheck(operator, *arguments):
+    assert set(torch.library.opcheck(operator.default, arguments).values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize(("gates", "offsets"), [(1, [0, 2, 2, 6]), (0, None)])
+def test_delta_rule_backward_operator_passes_opcheck(gates, offsets):
+    q, k, v, d_o = (normal(1, 6, 1, width) for width in (4, 4, 3, 3))
+    g = -normal(1, 6, 1, gates).abs() if gates else None
+    state = normal(1 if offsets is None else 3, 1, 4, 3)
+    cu_seqlens = None if offsets is None else torch.tensor(offsets)
+    inputs, options = (q, k, v, g, normal(1, 6, 1).sigmoid()), (4, "ieee")
+    _, final, *saved = OPERATORS.triton_chunked_delta_rule(*inputs, state, cu_seqlens, *options)
+    passes_opcheck(
+        OPERATORS.triton_chunked_delta_rule_backward, d_o, final, *inputs, *saved, cu_seqlens, *options
+    )
 
 
 @pytest.mark.parametrize("offsets", [None, [0, 2, 2, 6]])
@@ -47,9 +64,12 @@ def test_softmax_operator_passes_opcheck(offsets):
     g, slopes, sink = -normal(1, 1, 2, 6).abs(), normal(1, 2).abs(), normal(1, 2)
     tensors = [x.detach().requires_grad_() for x in (q, k, v, g, slopes, sink)]
     cu_seqlens = None if offsets is None else torch.tensor(offsets)
-    arguments = (*tensors, cu_seqlens, None, True, 4, 16, "ieee")
-    found = torch.library.opcheck(OPERATORS.triton_softmax.default, arguments)
-    assert set(found.values()) == {"SUCCESS"}
+    options = (cu_seqlens, None, True, 4, 16, "ieee")
+    passes_opcheck(OPERATORS.triton_softmax, *tensors, *options)
+    detached = [x.detach() for x in tensors]
+    outputs = OPERATORS.triton_softmax(*detached, *options)
+    backward = OPERATORS.triton_softmax_backward
+    passes_opcheck(backward, *map(torch.ones_like, outputs), *detached, *outputs, *options)
 
 
 def test_compiled_equals_eager(mechanism):
@@ -112,7 +132,7 @@ def test_kernels_compile_for_hopper(tmp_path):
     environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
     script = Path(__file__).parents[2] / "gpu" / "build.py"
     done = subprocess.run(
-        [sys.executable, script, "16"], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, script, "16", "tf32x3"], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 12
+    assert len(done.stdout.splitlines()) == 13
