@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from catalogue import FOLDER, Fault
+from fault import FOLDER, Fault
 from torch import Tensor
 
 from verify.audit.case import Array, Case, Outcome

@@ -1,121 +1,10 @@
-"""28 faults found in public attention kernels, as broken kernels: how each is called and where it shows.
+"""28 faults found in public attention kernels, as broken kernels.
 
 Letters and digits number the faults; the broken kernels' own docstrings say where each was found.
 """
 
-import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
-
-from verify.audit.case import Case, Shape
-from verify.audit.convention.convention import Convention
-from verify.audit.inputs.integers import draw_integer_case
-from verify.audit.inputs.probes import probe
-
-FOLDER = Path(__file__).parent / "broken"
-Inputs = Callable[[Convention], Case]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A broken kernel.
-
-    Args:
-        number: of the fault.
-        title: what is wrong, in a few words.
-        file: in ``broken``, without its suffix.
-        function: in that file.
-        classes: input classes that show the fault.
-        reasons: the reasons that a certificate then names.
-        hides: an input on which the kernel is right; None where there is none.
-        dtype: of q, k and v.
-        gradients: whether the fault is one of gradients alone.
-        packed: whether the fault is one of packed sequences alone.
-        gate_space: what the kernel takes for a gate.
-        chunk_size: tokens per chunk, where it works by chunks.
-        qk_norm: what the kernel does with queries and keys.
-    """
-
-    number: str
-    title: str
-    file: str
-    function: str
-    classes: tuple[str, ...]
-    reasons: tuple[str, ...]
-    hides: Inputs | None
-    dtype: str = "float32"
-    gradients: bool = False
-    packed: bool = False
-    gate_space: str = "ln"
-    chunk_size: int = 64
-    qk_norm: str = "none"
-
-    @property
-    def mechanism(self) -> str:
-        return self.function.split("_")[1]
-
-    @property
-    def target(self) -> str:
-        return f"{FOLDER / self.file}.py:{self.function}"
-
-    @property
-    def convention(self) -> Convention:
-        """Ours, for a kernel that subtracts running sums of gates over chunks of its own size."""
-        packed = "cu_seqlens" if self.packed else ""
-        ours = Convention.load("ours", self.mechanism, self.target)
-        return dataclasses.replace(
-            ours,
-            gate_sums="running",
-            cu_seqlens=packed,
-            gate_space=self.gate_space,
-            chunk_argument="",
-            qk_norm=self.qk_norm,
-            gradients="none" if self.qk_norm != "none" else ours.gradients,
-            chunk_size=self.chunk_size if ours.form == "chunked" else ours.chunk_size,
-        )
-
-
-@dataclass(frozen=True)
-class OutOfScope:
-    """A fault that no kernel of a mechanism with a convention can have, and why."""
-
-    number: str
-    title: str
-    why: str
-
-
-def of(tokens: int, dtype: str = "float32", **options: object) -> Inputs:
-    return lambda convention: probe(convention, dtype, tokens, **options)  # type: ignore[arg-type]
-
-
-def reset_inside_a_block(convention: Convention) -> Case:
-    """A reset on another row than the first of a block of 16."""
-    case = probe(convention, "float32", 40)
-    gates = np.array(case.g)
-    gates[:, 21] = -1000.0
-    return case.replace(g=gates)
-
-
-def orthogonal_keys(convention: Convention) -> Case:
-    return probe(convention, "float32", 8).replace(k=np.eye(8)[None, :, None, :])
-
-
-def long_keys(convention: Convention) -> Case:
-    """Queries and keys beside which no ε counts."""
-    case = probe(convention, "float32", 20)
-    return case.replace(q=2.0**10 * case.q, k=2.0**10 * case.k)
-
-
-def small_integers(convention: Convention) -> Case:
-    """Every state is a matrix of small integers, which bfloat16 holds."""
-    shape = Shape(B=1, T=9, H=1, HV=2, K=4, V=4)
-    return draw_integer_case(
-        convention.mechanism, shape, dtype="float32", seed=3, with_state=True, resets=False
-    )
-
+from fault import Fault
+from hiding import long_keys, of, orthogonal_keys, reset_inside_a_block, small_integers
 
 OVERFLOW = "exponential of −cumsum formed alone"
 LATER = "rounding depends on later tokens"
@@ -287,7 +176,7 @@ FAULTS = (
         "recurrent_delta",
         ("random",),
         ("neither erase nor write strength",),
-        None,
+        of(1, beta=1.0),
     ),
     Fault(
         "F5",
@@ -296,7 +185,7 @@ FAULTS = (
         "recurrent_gdn",
         ("gate-strong",),
         ("decay does not depend on the gate",),
-        None,
+        of(1),
     ),
     Fault(
         "G1",
@@ -307,6 +196,15 @@ FAULTS = (
         ("wrong gradient of k",),
         of(20),
         gradients=True,
+    ),
+    Fault(
+        "H1",
+        "32-bit offsets wrap",
+        "narrow_rows",
+        "chunked_gdn",
+        ("random",),
+        ("index width: a 32-bit offset wraps",),
+        of(20),
     ),
     Fault(
         "H2",
@@ -376,26 +274,3 @@ FAULTS = (
         chunk_size=16,
     ),
 )
-OUT_OF_SCOPE = (
-    OutOfScope(
-        "H1",
-        "32-bit offsets wrap",
-        "needs more than 2³¹ elements; where the source of a Triton kernel can be read, the certificate says "
-        "which offsets are at risk, and refutes nothing",
-    ),
-)
-
-
-def correct(number: str, title: str, function: str, *classes: str, gradients: bool = False) -> Fault:
-    return Fault(number, title, "correct", function, classes, (), None, gradients=gradients)
-
-
-CONTROLS = (
-    correct("N1", "the scale folded into the queries", "folded_gdn", "random", "small"),
-    correct("N2", "decay before erase", "recurrent_kda", "random", "gate-mixed"),
-    correct("N4", "zeros after the sequence", "padded_kda", "random", "gate-strong"),
-    correct("N5", "gradients near a gate of 0", "chunked_gdn", "gate-zero", "gate-strong", gradients=True),
-    correct("–", "chunks with running sums", "chunked_kda", "random", "constant-key-0.97", "gate-reset"),
-    correct("–", "tiled softmax", "tiled_softmax", "random", "logits-large", "logits-offset"),
-)
-"""Correct kernels. N3, N7, N8 and N9 are reports about other things than what a kernel of ours computes."""

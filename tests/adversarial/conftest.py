@@ -17,10 +17,14 @@ CHUNK = 64
 
 
 def as_broken(convention: Convention, **changes: Any) -> Convention:
-    """Our convention for a broken kernel: chunks of its own size, no argument for it, no packed sequences."""
+    """Our convention for a broken kernel: chunks of its own size, no argument for it, no packed sequences.
+
+    Nor gates of -inf, which would show another fault of kernels that subtract sums.
+    """
     size = CHUNK if convention.form == "chunked" else convention.chunk_size
     return dataclasses.replace(
-        convention, **{"cu_seqlens": "", "chunk_argument": "", "chunk_size": size} | changes
+        convention,
+        **{"cu_seqlens": "", "chunk_argument": "", "chunk_size": size, "gate_infinite": False} | changes,
     )
 
 

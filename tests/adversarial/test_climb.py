@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calling import InProcess, loaded
-from catalogue import Fault
+from fault import Fault
 
 from verify.audit.bench import Bench
 from verify.audit.case import Case, Shape

@@ -28,7 +28,7 @@ def test_a_declared_doubling_inverse_is_called_unstable(certified: Callable[...,
     assert result["summary"].startswith("Refuted: unstable algorithm (")
     assert [finding["reason"] for finding in result["findings"]] == ["unstable algorithm"]
     finding = result["findings"][0]
-    assert "bmm in tolerance/doubling.py:" in finding["detail"]
+    assert "bmm in predicted/doubling.py:" in finding["detail"]
     assert "class constant-key-0.97" in finding["evidence"]
     assert {p["verdict"] for p in result["properties"]} <= {"sampled", None}
     assert recheck(result) == []

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calling import InProcess, loaded
-from catalogue import FAULTS, Fault
+from catalogue import FAULTS
+from fault import Fault
 
 from verify.audit.bench import Bench
 from verify.audit.case import Shape

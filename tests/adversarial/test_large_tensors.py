@@ -1,4 +1,4 @@
-"""Index arithmetic is checked, at risk or not checked, with the reason; it refutes nothing."""
+"""Index arithmetic: refuted where an offset wraps, checked, or not checked with the reason."""
 
 import dataclasses
 from pathlib import Path
@@ -51,14 +51,37 @@ def test_shapes_are_checked_without_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.peers
-def test_triton_source_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_of_our_triton_kernels_are_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    ours = looked_at("kernels.gdn.triton_recurrent:triton_recurrent_gdn", "gdn")
+    ours = looked_at("kernels.softmax.triton_tiled:triton_softmax", "softmax")
     assert ours.verdict is Verdict.SAMPLED
-    assert "Triton functions read" in ours.detail
-    convention = Convention.load("ours", "gdn", "x:recurrent_gdn")
-    planted = looked_at(f"{BROKEN / 'narrow_offsets'}.py:recurrent_gdn", "gdn", convention)
-    assert planted.verdict is None
-    assert planted.detail.startswith("at risk: 32-bit offsets may overflow in broken/narrow_offsets.py:")
-    assert planted.detail.count("narrow_offsets.py") == 1
-    assert "x + tl.program_id(0) * stride" in planted.detail
+    assert "Triton functions that calls launch read" in ours.detail
+
+
+SCALED = f"""
+import sys
+sys.path.insert(0, "{BROKEN}")
+from narrow_rows import scaled
+
+def attend(query, key, value, *, scale, is_causal, enable_gqa):
+    return scaled(value, scale)
+"""
+
+
+@pytest.mark.peers
+def test_a_narrow_offset_is_refuted_where_it_first_wraps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """512 sequences of 512 tokens and 64 heads of 128 are 2^31 elements: the last one still has a number."""
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    (tmp_path / "scaled.py").write_text(SCALED)
+    sdpa = dataclasses.replace(Convention.load("sdpa", "softmax"), grouped_heads=False)
+    found = looked_at(f"{tmp_path / 'scaled.py'}:attend", "softmax", sdpa)
+    assert found.verdict is Verdict.REFUTED
+    assert found.finding is not None
+    assert found.detail.startswith("B = 512, T = 513, H = 64, K = 128, V = 128, 16.0 GiB in the tensors")
+    assert "broken/narrow_rows.py:21 (q + place) gives" in found.detail
+    assert found.finding.evidence.endswith("at T = 512 nothing wraps")
+    last = 513 * 512 * 64 * 128 - 1
+    assert f"loads q at element {last:,}, which is there" in found.detail
+    assert found.detail.endswith(f"gives {last - 2**32:,}")

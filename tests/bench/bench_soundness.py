@@ -8,14 +8,14 @@ to nearest makes of them. Beside it stands what the probabilistic model predicts
 
 Run: ``python tests/bench/bench_soundness.py [--cells 100000] [--seed 0] [--folder build/soundness]`` from the
 repository root. Batches already in the folder are not run again. Writes ``docs/soundness.md`` and
-``docs/calibration.png``.
+``docs/calibration.png``; of some mechanisms alone (``--mechanisms dplr gdn2``) the page is only printed.
 """
 
 import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,9 @@ from verify.audit.mechanism import MECHANISMS, kernel, named
 from verify.audit.reference.ball import PRECISION, balls
 from verify.audit.reference.confirm import Row, compare
 from verify.audit.reference.results import Reference, float64_reference
-from verify.audit.tolerance import model
-from verify.audit.tolerance.prediction import Algorithm, predict
-from verify.audit.tolerance.rigorous import WorstCase, derivation, worst_case
+from verify.audit.tolerance.predicted import model
+from verify.audit.tolerance.predicted.prediction import Algorithm, predict
+from verify.audit.tolerance.worst_case.rigorous import WorstCase, derivation, worst_case
 from verify.numbers.formats import FLOAT32, Format
 
 ROOT = Path(__file__).parents[2]
@@ -68,12 +68,12 @@ class Plan:
         )
 
 
-def plan(seed: int, index: int, batch: int = 40) -> Plan:
+def plan(seed: int, index: int, batch: int = 40, mechanisms: Sequence[str] = tuple(MECHANISMS)) -> Plan:
     """The batch of that number."""
     rng = np.random.default_rng([seed, index])
     choices = {
         name: forms
-        for name in MECHANISMS
+        for name in mechanisms
         if (forms := [form for form in named(name).forms if _bounded(name, form)])
     }
     name = list(choices)[rng.integers(len(choices))]
@@ -194,15 +194,16 @@ def _over_sigma(case: Case, algorithm: Algorithm, reference: Reference, output: 
     return [float(f"{x:.3g}") for x in (error[predicted > 0] / predicted[predicted > 0])]
 
 
-def campaign(cells: int, seed: int, folder: Path) -> list[dict[str, Any]]:
+def campaign(cells: int, seed: int, folder: Path, only: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Batches until that many cells are checked; those in the folder are taken as they are."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"seed-{seed}.jsonl"
+    path = folder / ("-".join(["seed", str(seed), *only]) + ".jsonl")
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     total = sum(entry["cells"] for entry in done)
     with path.open("a") as file:
         while total < cells:
-            entry = check(plan(seed, len(done)), sigma=len(done) % 4 == 0)
+            batch = plan(seed, len(done), mechanisms=only or tuple(MECHANISMS))
+            entry = check(batch, sigma=len(done) % 4 == 0)
             done.append(entry)
             total += entry["cells"]
             file.write(json.dumps(entry) + "\n")
@@ -215,16 +216,25 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "soundness")
+    parser.add_argument("--mechanisms", nargs="+", choices=list(MECHANISMS), default=[])
     options = parser.parse_args()
     torch.set_num_threads(1)
-    entries = campaign(options.cells, options.seed, options.folder)
+    entries = campaign(options.cells, options.seed, options.folder, options.mechanisms)
+    broken = sum(entry["contradicted"] + entry["undecided"] for entry in entries)
 
+    from soundness_distance import distances
     from soundness_page import page, plot
 
-    (ROOT / "docs" / "soundness.md").write_text(page(entries, options.seed))
+    if options.mechanisms:
+        print(page(entries, options.seed))
+        sys.exit(1 if broken else 0)
+    text = page(entries, options.seed, list(distances(ours)))
+    path = ROOT / "docs" / "soundness.md"
+    # The last section is of another program.
+    _, *further = path.read_text().partition("\n# Gradients\n") if path.exists() else ("", "", "")
+    path.write_text(text + "".join(further))
     plot(entries, ROOT / "docs" / "calibration.png")
-    broken = sum(entry["contradicted"] + entry["undecided"] for entry in entries)
-    print(page(entries, options.seed))
+    print(text)
     sys.exit(1 if broken else 0)
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from soundness_distance import table
 
-from verify.audit.tolerance.bounds import quantile
-from verify.audit.tolerance.prediction import RUNS
+from verify.audit.tolerance.predicted.bounds import quantile
+from verify.audit.tolerance.predicted.prediction import RUNS
 
 FORMS = ("recurrent", "chunked", "tiled")
 
@@ -24,8 +25,8 @@ def _share(x: float) -> str:
     return f"{x:.2g}"
 
 
-def page(entries: Sequence[dict[str, Any]], seed: int) -> str:
-    """The figures as a Markdown page."""
+def page(entries: Sequence[dict[str, Any]], seed: int, distances: Sequence[dict[str, Any]] = ()) -> str:
+    """The figures as a Markdown page; ``distances`` as `soundness_distance.distances` gives them."""
     cells = sum(entry["cells"] for entry in entries)
     counts = {key: sum(entry[key] for entry in entries) for key in ("confirmed", "contradicted", "undecided")}
     unbounded = sum(entry["unbounded"] for entry in entries)
@@ -65,6 +66,7 @@ def page(entries: Sequence[dict[str, Any]], seed: int) -> str:
         "",
         "In bfloat16 the rounding of the stored output alone can come to the whole bound.",
         "",
+        *(table(distances) if distances else ()),
         "## Error over predicted deviation, per output row",
         f"{sigma.size} rows: median {middle}, 90 % {high}, 99.9 % {rare}, largest {most}. The plot shows"
         f" their tail beside the one that the tolerances allow a row ({RUNS} runs of each kind).",

@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from typing import Generic, TypeVar
 
 from verify.audit.case import Case
+from verify.audit.memory import keep_freed_memory
 
 T = TypeVar("T")
 _WORTH_A_PROCESS = 8
@@ -75,6 +76,7 @@ def _settle_in(parent: int) -> None:
     import torch
 
     torch.set_num_threads(1)
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 

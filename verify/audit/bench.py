@@ -8,6 +8,7 @@ import numpy as np
 
 from verify.audit.case import Case
 from verify.audit.convention.convention import Convention
+from verify.audit.gradient.activations import of_made, passages, reach, through, widened, with_made
 from verify.audit.gradient.factored import with_factors
 from verify.audit.gradient.functional import Cotangent, cotangent
 from verify.audit.gradient.judge import GradientYardstick, gradient_tolerances
@@ -18,10 +19,11 @@ from verify.audit.judge import Yardstick
 from verify.audit.reference.exact import exact_reference
 from verify.audit.reference.levels import LEVELS, reference_at
 from verify.audit.reference.results import float64_reference
-from verify.audit.tolerance.bounds import FALSE_ALARM, tolerance
-from verify.audit.tolerance.prediction import RUNS, Algorithm, predict, predict_gradients
-from verify.audit.tolerance.rigorous import derived, worst_case
-from verify.audit.tolerance.stability import instability, without_excuse
+from verify.audit.tolerance.predicted.bounds import FALSE_ALARM, tolerance
+from verify.audit.tolerance.predicted.prediction import RUNS, Algorithm, predict, predict_gradients
+from verify.audit.tolerance.predicted.stability import instability, without_excuse
+from verify.audit.tolerance.worst_case.gradient.rigorous import worst_gradients
+from verify.audit.tolerance.worst_case.rigorous import derived, worst_case
 from verify.model.errors import unknown_name
 from verify.numbers.formats import format_named
 
@@ -68,6 +70,8 @@ class Bench:
                 zeros = np.zeros_like(exact.output_error), np.zeros_like(exact.state_error)
                 return Yardstick("exact", exact.output, exact.final_state, *zeros, *zeros, zeros[0])
         reference = reference_at(seen, self.reference)
+        # What follows forms exponents, and -inf has none.
+        seen = seen.with_finite_gates()
         prediction = predict(seen, reference, algorithm, runs=self.runs, cache=self.cache)
         allow = partial(tolerance, seen, cells=self.comparisons, false_alarm=self.false_alarm)
         unstable = instability(seen, reference, algorithm, prediction, allow, self.cache)
@@ -97,13 +101,23 @@ class Bench:
         """Gradients by the adjoint of the definition, within the derived tolerances."""
         seen, functional = self.convention.as_seen(case), self.functional(case)
         algorithm = Algorithm.of(self.convention, case.dtype)
-        reference = float64_reference(seen)
-        gradients = gradients_at(seen, functional, self.reference)
-        prediction = predict_gradients(
-            seen, functional, gradients, algorithm, runs=self.runs, cache=self.cache
+        reference, inner = float64_reference(seen), gradients_at(seen, functional, self.reference)
+        seen, finite = seen.with_finite_gates(), case.with_finite_gates()
+        handed = self.convention.differentiated(finite)
+        ways = passages(self.convention, case)
+        gradients = through(inner, ways, handed)
+        predicted = predict_gradients(
+            seen,
+            functional,
+            with_made(gradients, inner, ways),
+            algorithm,
+            handed,
+            runs=self.runs,
+            cache=self.cache,
         )
-        prediction = with_running_sums(seen, gradients, prediction, algorithm)
-        prediction = with_factors(seen, gradients, prediction, algorithm)
+        before = of_made(predicted, inner)
+        after = with_factors(seen, inner, with_running_sums(seen, inner, before, algorithm), algorithm)
+        prediction = widened(predicted, before, after, ways)
         allowed = gradient_tolerances(
             seen,
             functional,
@@ -111,6 +125,7 @@ class Bench:
             gradients.errors,
             prediction,
             algorithm,
+            reach(seen, inner, ways),
             cells=self.comparisons,
             false_alarm=self.false_alarm,
         )
@@ -122,4 +137,5 @@ class Bench:
             kind=gradients.level,
             note=gradients.note,
             digits=gradients.digits,
+            worst_case=worst_gradients(seen, functional, inner, algorithm),
         )

@@ -26,6 +26,8 @@ ProblemKind = Literal[
     "no-gradient",
 ]
 DTYPES = ("float64", "float32", "bfloat16", "float16")
+RESET = -1000.0
+"""A log decay whose exponential is 0 in every format."""
 FIELDS = ("q", "k", "v", "g", "beta", "a", "b", "w", "initial_state")
 
 
@@ -212,6 +214,12 @@ class Case:
     def arrays(self) -> dict[str, Array]:
         """The arrays that are present, by field name."""
         return {field: array for field in FIELDS if (array := getattr(self, field)) is not None}
+
+    def with_finite_gates(self) -> Self:
+        """With gates of -1000 for those of -inf: their decays are 0 in every format too."""
+        if self.g is None or not np.isneginf(self.g).any():
+            return self
+        return dataclasses.replace(self, g=np.where(np.isneginf(self.g), RESET, self.g))
 
     def slice(self, t0: int, t1: int, initial_state: Array | None) -> Self:
         """Tokens ``t0 <= t < t1``, starting from ``initial_state``."""

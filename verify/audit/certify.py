@@ -22,7 +22,7 @@ from verify.audit.properties.basic import Property
 from verify.audit.record.depends import depends
 from verify.audit.record.journal import Journal, Say
 from verify.audit.request import Request
-from verify.audit.runs import run_cells, run_gradients
+from verify.audit.runs import run_all
 from verify.audit.search.climb import EFFORTS, Climb, climbs
 from verify.audit.steps import KEPT, Progress, Steps
 from verify.audit.subject.process import Subject
@@ -145,8 +145,7 @@ def certification(
         kernel = {"the kernel": digest.of_json([subject.identity, sources])}
         steps = Steps(len(cases) + len(differentiated) + searches + 3, progress)
         with Journal(journal, kernel | depends(request), resume, say) as kept:
-            run_cells(judging, cases, run, steps, kept, jobs)
-            run_gradients(judging, differentiated, run, steps, kept, jobs)
+            run_all(judging, cases, differentiated, run, steps, kept, jobs)
             if any(j.output is not None for j in run.judgements):
                 _check_properties(lab, bench, run, steps, kept)
                 _search(lab, bench, run, steps, kept, request)

@@ -21,8 +21,9 @@ from verify.audit.request import Request
 from verify.audit.samples import samples
 from verify.audit.search.climb import NAME as CLIMBED
 from verify.audit.search.climb import Climb
-from verify.audit.tolerance.prediction import Algorithm
-from verify.audit.tolerance.rigorous import derivation
+from verify.audit.tolerance.predicted.prediction import Algorithm
+from verify.audit.tolerance.worst_case.gradient import rigorous as gradient_rigorous
+from verify.audit.tolerance.worst_case.rigorous import Derivation, derivation
 from verify.model import certificate, environment
 from verify.model.verdict import Verdict, weakest
 
@@ -56,6 +57,7 @@ class Gathered:
 def document(identity: dict[str, Any], bench: Bench, run: Gathered, request: Request) -> dict[str, Any]:
     """The certificate, not yet sealed."""
     convention, dtype = bench.convention, request.dtype
+    algorithm = Algorithm.of(convention, dtype)
     entries = [j.cell() for j in run.judgements] + run.lost
     gradients = [j.entry() for j in run.gradients] + run.lost_gradients
     verdict = weakest(
@@ -74,7 +76,8 @@ def document(identity: dict[str, Any], bench: Bench, run: Gathered, request: Req
         "verdict": str(verdict),
         "summary": _summary(verdict, run, entries, gradients),
         "model": _model(convention, bench, run, dtype),
-        "worst_case": _worst_case(convention, entries, dtype),
+        "worst_case": _worst_case(convention, algorithm, derivation(convention.kind, algorithm), entries),
+        "gradient_worst_case": _gradient_worst_case(convention, algorithm, gradients),
         "classes": _classes(entries),
         "plain": worst(entries, gradients),
         "rules": rules.summary([(entry["class"], entry["rules"]) for entry in (*entries, *gradients)]),
@@ -122,10 +125,18 @@ def _model(convention: Convention, bench: Bench, run: Gathered, dtype: str) -> d
     }
 
 
-def _worst_case(convention: Convention, entries: Sequence[dict[str, Any]], dtype: str) -> dict[str, Any]:
+def _gradient_worst_case(
+    convention: Convention, algorithm: Algorithm, gradients: Sequence[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """The same for gradients; None where none were asked for."""
+    found = gradient_rigorous.derivation(convention.kind, algorithm)
+    return _worst_case(convention, algorithm, found, gradients) if gradients else None
+
+
+def _worst_case(
+    convention: Convention, algorithm: Algorithm, found: Derivation | None, entries: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     """The errors beside the bound that no rounding exceeds."""
-    algorithm = Algorithm.of(convention, dtype)
-    found = derivation(convention.kind, algorithm)
     if found is None:
         about = f"not derived for the {algorithm.form} form of {convention.mechanism}"
         return {"derived": False, "about": about, "assumptions": [], "worst_ratio": None, "met": None}

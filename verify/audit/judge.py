@@ -10,8 +10,8 @@ from verify.audit.case import Array, Case, Outcome, Problem
 from verify.audit.plain.figures import plain
 from verify.audit.reference.account import reference_entry
 from verify.audit.reference.results import Digits
-from verify.audit.tolerance.rigorous import WorstCase
-from verify.audit.tolerance.stability import Instability
+from verify.audit.tolerance.predicted.stability import Instability
+from verify.audit.tolerance.worst_case.rigorous import WorstCase
 from verify.model.verdict import Verdict
 from verify.numbers.formats import format_named
 
@@ -52,7 +52,7 @@ class Yardstick:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """The error of one tensor: norms per token and head (output) or per head (state)."""
+    """The error of one tensor: norms per token and head (output) or per head (state, constant)."""
 
     error: Array
     tolerance: Array
@@ -63,7 +63,7 @@ class Measure:
     @property
     def ratio(self) -> Array:
         """Error over tolerance: 0 where there is no error, infinite where a zero tolerance is missed."""
-        return _over(self.error, self.tolerance)
+        return over(self.error, self.tolerance)
 
     @property
     def worst_ratio(self) -> float:
@@ -86,12 +86,12 @@ class Measure:
             per_token: whether to list the error and tolerance of every token.
         """
         at = np.unravel_index(int(np.argmax(self.ratio)), self.ratio.shape) if self.ratio.size else None
-        axes = ("b", "t", "h") if self.error.ndim == 3 else ("b", "h")
+        axes = {3: ("b", "t", "h"), 2: ("b", "h"), 1: ("h",)}[self.error.ndim]
         figures: dict[str, Any] = {
             "max_abs_error": number(_largest(self.difference)),
             "max_abs_reference": number(_largest(self.reference)),
             "worst_ratio": number(self.worst_ratio),
-            "worst_over_deviation": number(float(_over(self.error, self.deviation).max(initial=0.0))),
+            "worst_over_deviation": number(float(over(self.error, self.deviation).max(initial=0.0))),
             "rms_ratio": number(_rms_ratio(self.difference, self.reference)),
             "nonfinite": self.nonfinite,
             "worst_at": None if at is None else dict(zip(axes, map(int, at), strict=True)),
@@ -154,7 +154,7 @@ class Judgement:
             return None
         pairs = {"output": (self.output, bound.output), "state": (self.state, bound.state)}
         return {
-            part: None if m is None else float(_over(m.error, limit).max(initial=0.0))
+            part: None if m is None else float(over(m.error, limit).max(initial=0.0))
             for part, (m, limit) in pairs.items()
         }
 
@@ -224,7 +224,8 @@ def number(x: float) -> float | str:
     return float(f"{x:.6g}") if np.isfinite(x) else str(x)
 
 
-def _over(error: Array, scale: Array) -> Array:
+def over(error: Array, scale: Array) -> Array:
+    """Ratios: 0 where there is no error, infinite where a scale of zero is missed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(error == 0, 0.0, error / scale)
 

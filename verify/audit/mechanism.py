@@ -79,12 +79,14 @@ class Mechanism:
 
     @property
     def features(self) -> frozenset[str]:
-        """What an input class may ask for: gates, write strengths, logits, directions of their own."""
+        """What an input class may ask for: gates, write strengths, logits, directions of their own,
+        any scale: weights in proportion to products have none at scale 0."""
         words = {
             "gate": bool(self.gate),
             "beta": self.erases or self.directed,
             "logits": self.weights == "softmax",
             "directions": "a" in dict(self.entries),
+            "scale": self.weights != "linear",
         }
         return frozenset(word for word, present in words.items() if present)
 

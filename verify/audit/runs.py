@@ -19,27 +19,47 @@ from verify.model.verdict import Verdict
 _MOST_TIMEOUTS = 3
 
 
-def run_cells(
-    lab: Laboratory, cases: Sequence[Case], run: Gathered, steps: Steps, journal: Journal, jobs: int
+def run_all(
+    lab: Laboratory,
+    cases: Sequence[Case],
+    differentiated: Sequence[Case],
+    run: Gathered,
+    steps: Steps,
+    journal: Journal,
+    jobs: int,
 ) -> None:
-    """Judge every case. One that cannot be judged is recorded and the others go on."""
-    timeouts = 0
+    """Judge every case, then the gradients of those to differentiate; both share ``jobs`` processes."""
     waiting = [case for case in cases if not journal.has(_cell(case))]
-    with cores(jobs, len(waiting)) as pool:
-        ahead = Ahead(lab.bench.yardstick, waiting, pool)
-        for case in cases:
-            steps.next(f"{case.name}, T = {case.shape.T}")
-            if timeouts >= _MOST_TIMEOUTS:
-                run.lost.append(_lost(case, f"not run: {timeouts} cells in a row hit the time limit"))
-                continue
-            try:
-                judgement = _judged(lab, case, journal, ahead)
-            except KEPT as error:
-                run.lost.append(_lost(case, f"could not be judged: {type(error).__name__}: {error}"))
-                continue
-            timed_out = judgement.problem is not None and judgement.problem.kind == "timeout"
-            timeouts = timeouts + 1 if timed_out else 0
-            run.judgements.append(judgement)
+    later = [case for case in differentiated if not journal.has(_gradients(case))]
+    with cores(jobs, len(waiting) + len(later)) as pool:
+        _run_cells(lab, cases, run, steps, journal, Ahead(lab.bench.yardstick, waiting, pool))
+        ahead = Ahead(lab.bench.gradient_yardstick, later, pool)
+        _run_gradients(lab, differentiated, run, steps, journal, ahead)
+
+
+def _run_cells(
+    lab: Laboratory,
+    cases: Sequence[Case],
+    run: Gathered,
+    steps: Steps,
+    journal: Journal,
+    ahead: Ahead[Yardstick],
+) -> None:
+    """One that cannot be judged is recorded and the others go on."""
+    timeouts = 0
+    for case in cases:
+        steps.next(f"{case.name}, T = {case.shape.T}")
+        if timeouts >= _MOST_TIMEOUTS:
+            run.lost.append(_lost(case, f"not run: {timeouts} cells in a row hit the time limit"))
+            continue
+        try:
+            judgement = _judged(lab, case, journal, ahead)
+        except KEPT as error:
+            run.lost.append(_lost(case, f"could not be judged: {type(error).__name__}: {error}"))
+            continue
+        timed_out = judgement.problem is not None and judgement.problem.kind == "timeout"
+        timeouts = timeouts + 1 if timed_out else 0
+        run.judgements.append(judgement)
 
 
 def _judged(lab: Laboratory, case: Case, journal: Journal, ahead: Ahead[Yardstick]) -> Judgement:
@@ -54,20 +74,21 @@ def _judged(lab: Laboratory, case: Case, journal: Journal, ahead: Ahead[Yardstic
     return dataclasses.replace(judge(case, outcome, yardstick), rules=said)
 
 
-def run_gradients(
-    lab: Laboratory, cases: Sequence[Case], run: Gathered, steps: Steps, journal: Journal, jobs: int
+def _run_gradients(
+    lab: Laboratory,
+    cases: Sequence[Case],
+    run: Gathered,
+    steps: Steps,
+    journal: Journal,
+    ahead: Ahead[GradientYardstick],
 ) -> None:
-    """Judge the gradients of every case."""
-    waiting = [case for case in cases if not journal.has(_gradients(case))]
-    with cores(jobs, len(waiting)) as pool:
-        ahead = Ahead(lab.bench.gradient_yardstick, waiting, pool)
-        for case in cases:
-            steps.next(f"gradients of {case.name}, T = {case.shape.T}")
-            try:
-                run.gradients.append(_judged_gradients(lab, case, journal, ahead))
-            except KEPT as error:
-                why = f"could not be judged: {type(error).__name__}: {error}"
-                run.lost_gradients.append(_unjudged(case, why, inputs={}))
+    for case in cases:
+        steps.next(f"gradients of {case.name}, T = {case.shape.T}")
+        try:
+            run.gradients.append(_judged_gradients(lab, case, journal, ahead))
+        except KEPT as error:
+            why = f"could not be judged: {type(error).__name__}: {error}"
+            run.lost_gradients.append(_unjudged(case, why, inputs={}, worst_case=None))
 
 
 def _judged_gradients(

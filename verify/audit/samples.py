@@ -38,6 +38,7 @@ def _sample(judgement: Judgement, convention: Convention) -> dict[str, Any]:
     assert judgement.output is not None
     assert judgement.outcome.output is not None
     case, s, y = convention.as_seen(judgement.case), judgement.case.shape, judgement.yardstick
+    case = case.with_finite_gates()
     q, k, v = (case.spread(name) for name in ("q", "k", "v"))
     difference = np.abs(judgement.output.difference[:, : _LATEST_TOKEN + 1])
     b, t, hv, column = (int(i) for i in np.unravel_index(int(np.argmax(difference)), difference.shape))

@@ -44,7 +44,10 @@ def recheck(data: dict[str, Any]) -> list[str]:
     faults += [
         fault for i, cell in enumerate(data.get("gradients", [])) for fault in _gradient_faults(i, cell)
     ]
-    faults += _worst_case_faults(data)
+    faults += _worst_case_faults("worst_case", data.get("worst_case"), data["cells"])
+    faults += _worst_case_faults(
+        "gradient_worst_case", data.get("gradient_worst_case"), data.get("gradients", [])
+    )
     faults += _reference_faults(data)
     faults += _class_faults(data["classes"], data["cells"])
     faults += _verdict_faults(data)
@@ -95,6 +98,7 @@ def _gradient_faults(index: int, cell: dict[str, Any]) -> Iterable[str]:
     """A gradient cell's verdict against its own figures."""
     kind = None if cell["problem"] is None else cell["problem"]["kind"]
     wrong = any(not float(m["worst_ratio"]) <= 1 or m["nonfinite"] for m in cell["inputs"].values())
+    wrong = wrong or any(not ratio <= 1 for ratio in _worst_case(cell))
     judged = Verdict.SAMPLED if cell["inputs"] and kind is None else Verdict.UNDECIDED
     expected = Verdict.REFUTED if wrong or kind not in (None, "not-judged") else judged
     if cell["verdict"] != expected:
@@ -107,20 +111,21 @@ def _worst_case(cell: dict[str, Any]) -> list[float]:
     return [float(ratio) for ratio in (cell.get("worst_case") or {}).values() if ratio is not None]
 
 
-def _worst_case_faults(data: dict[str, Any]) -> Iterable[str]:
+def _worst_case_faults(
+    name: str, stated: dict[str, Any] | None, cells: list[dict[str, Any]]
+) -> Iterable[str]:
     """What is said of the proved bound against the cells."""
-    stated = data.get("worst_case")
-    ratios = [ratio for cell in data["cells"] for ratio in _worst_case(cell)]
+    ratios = [ratio for cell in cells for ratio in _worst_case(cell)]
     if stated is None or not stated["derived"]:
         if ratios:
-            yield "worst_case: a bound is said not to be derived, but cells are held to one"
+            yield f"{name}: a bound is said not to be derived, but cells are held to one"
         return
     worst = max(ratios, key=lambda ratio: (ratio != ratio, ratio), default=None)
     said = None if stated["worst_ratio"] is None else float(stated["worst_ratio"])
     if str(worst) != str(said):
-        yield f"worst_case: worst_ratio is {said}, the cells say {worst}"
+        yield f"{name}: worst_ratio is {said}, the cells say {worst}"
     if stated["met"] != (None if worst is None else worst <= 1):
-        yield f"worst_case: met is {stated['met']} at a largest ratio of {worst}"
+        yield f"{name}: met is {stated['met']} at a largest ratio of {worst}"
 
 
 def _reference_faults(data: dict[str, Any]) -> Iterable[str]:

@@ -106,9 +106,11 @@ def certify(
     if target is None or mechanism is None:
         missing = "argument 'TARGET'" if target is None else "option '--mechanism'"
         raise RequestError(f"Missing {missing}; example: attnproof certify my.py:f --mechanism kda")
+    from verify.audit.memory import keep_freed_memory
     from verify.audit.record.finished import certified
     from verify.audit.request import Request
 
+    keep_freed_memory()
     request = Request(
         target,
         mechanism,
@@ -194,6 +196,7 @@ def _text(data: dict[str, Any], folder: Path, cached: bool) -> str:
     lines += _reference_lines(data.get("reference"))
     lines += _worst_case_lines(data.get("worst_case"))
     lines += _gradient_lines(data.get("gradients", []))
+    lines += _worst_case_lines(data.get("gradient_worst_case"), " of gradients")
     for item in data["properties"]:
         lines.append(f"  {item['verdict'] or 'not asked':<9} {item['name']}: {item['detail']}")
     lines += plain_numbers.lines(data)
@@ -217,16 +220,16 @@ def _reference_lines(entry: dict[str, Any] | None) -> list[str]:
     return lines
 
 
-def _worst_case_lines(entry: dict[str, Any] | None) -> list[str]:
+def _worst_case_lines(entry: dict[str, Any] | None, of: str = "") -> list[str]:
     """The errors beside the proved bound, in one line."""
     if entry is None:
         return []
     if not entry["derived"]:
-        return [f"  rigorous: {entry['about']}"]
+        return [f"  rigorous{of}: {entry['about']}"]
     if entry["worst_ratio"] is None:
-        return ["  rigorous: nothing to measure"]
+        return [f"  rigorous{of}: nothing to measure"]
     word = "met" if entry["met"] else "exceeded"
-    return [f"  rigorous: worst-case bound {word}, worst error / bound {float(entry['worst_ratio']):.3g}"]
+    return [f"  rigorous{of}: worst-case bound {word}, worst error / bound {float(entry['worst_ratio']):.3g}"]
 
 
 def _gradient_lines(cells: list[dict[str, Any]]) -> list[str]:

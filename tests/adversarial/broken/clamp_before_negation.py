@@ -1,7 +1,7 @@
 """F5: ``-x.clamp(max=-floor)`` clamps before it negates: a constant growth for every gate (fla#1013).
 
-Right is ``(-x).clamp(max=-floor)``, which leaves gates below the floor alone. Shows with every input; hides
-only from a comparison of the layer with itself.
+Right is ``(-x).clamp(max=-floor)``, which leaves gates below the floor alone. Shows with every input that has
+a state to decay; hides in one token after an empty state, and from a comparison of the layer with itself.
 """
 
 from skeleton import recurrent

@@ -1,6 +1,7 @@
 """F4: erase and write strength sit in the branch for gated calls: without gates there is neither (fla#623).
 
-Shows for the delta rule; hides as soon as there are gates, even gates of 0.
+Shows for the delta rule; hides as soon as there are gates, even gates of 0, and in one token written with
+full strength into an empty state.
 """
 
 import torch

@@ -22,9 +22,12 @@ class OnTensorCores(TorchDispatchMode):  # type: ignore[misc]
         if name.rstrip("_") not in ("bmm", "baddbmm"):
             return func(*args, **kwargs)
         out = kwargs.pop("out", args[0] if name == "baddbmm_" else None)
-        beta = kwargs.pop("beta", 1)
+        beta, alpha = kwargs.pop("beta", 1), kwargs.pop("alpha", 1)
         assert not kwargs, kwargs
         a, b = (torch.from_numpy(round_array(self.factors, x.double().numpy())) for x in args[-2:])
-        addend = (args[0] * beta).double() if len(args) == 3 else torch.zeros_like(a @ b)
-        found = multiplied(a, b, self.core, addend).float()
+        addend = (args[0] * beta).double() if len(args) == 3 and beta else torch.zeros_like(a @ b)
+        if abs(alpha) == 1:
+            found = multiplied(alpha * a, b, self.core, addend).float()
+        else:
+            found = addend.float() + alpha * multiplied(a, b, self.core, torch.zeros_like(addend)).float()
         return found if out is None else out.copy_(found)

@@ -1,12 +1,17 @@
 """Work done ahead on other cores gives what is asked for, in any order of completion, whatever dies."""
 
 import os
+import platform
+import subprocess
+import sys
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from verify.audit.ahead import _AHEAD, Ahead, cores
 
+ROOT = Path(__file__).parents[3]
 CASES = [f"case {i}" for i in range(30)]
 
 
@@ -78,3 +83,30 @@ def test_processes_are_others_and_few_cases_are_not_worth_one():
         found = [ahead.of(case) for case in CASES]
     assert [case for _, case in found] == CASES
     assert os.getpid() not in {process for process, _ in found}
+
+
+MEASURE = """
+import resource, sys
+import numpy as np
+from verify.audit.memory import keep_freed_memory
+
+def faults(rounds):
+    for _ in range(rounds):
+        [np.ones(2**20) for _ in range(4)]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+print(-faults(3) + faults(10))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's malloc is asked")
+def test_freed_memory_is_kept():
+    """Pages that the system hands out for ten rounds of 32 MiB: all of them again, or next to none."""
+    by = {
+        how: int(subprocess.check_output([sys.executable, "-c", MEASURE, how], cwd=ROOT))
+        for how in ("kept", "given back")
+    }
+    assert by["given back"] > 2**13
+    assert by["kept"] < 2**10

@@ -6,8 +6,8 @@ import pytest
 from verify.audit.case import Case, Shape
 from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.reference.results import float64_reference
-from verify.audit.tolerance.prediction import Algorithm
-from verify.audit.tolerance.rigorous import worst_case
+from verify.audit.tolerance.predicted.prediction import Algorithm
+from verify.audit.tolerance.worst_case.rigorous import worst_case
 
 KINDS = {kind.name: kind for kind in REAL_CLASSES}
 U = 2.0**-24

@@ -137,7 +137,6 @@ def test_unknown_names_are_refused(arguments: tuple[str, ...], message: str) -> 
         ("gate_form = 'sigmoid'", "needs a lower_bound below 0"),
         ("lower_bound = -5.0", "needs a lower_bound below 0, got gate_form 'value' with lower_bound -5.0"),
         ("gate_form = 'step'", "the step form of gates is one number per head"),
-        ("beta_form = 'sigmoid'\ngradients = 'output'", "gradients must be none"),
         ("returns = 'nothing'", "a function that returns nothing needs an output_buffer"),
         ("state_buffer = 'ht'", "the final state cannot be returned and in state_buffer at once"),
         ("state_indices = 'i'", "needs state_in_place = true"),

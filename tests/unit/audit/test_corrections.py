@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from verify.audit.tolerance.chunk_scores import Chunk, Rounding, scores
-from verify.audit.tolerance.corrections import Correction, Exact, State, Through, Writing
-from verify.audit.tolerance.triangular import system
+from verify.audit.tolerance.worst_case.chunk_scores import Chunk, Rounding, scores
+from verify.audit.tolerance.worst_case.corrections import Correction, Exact, State, Through, Writing
+from verify.audit.tolerance.worst_case.directed.errors import StateError
+from verify.audit.tolerance.worst_case.enclosed import Enclosed
+from verify.audit.tolerance.worst_case.triangular import system
 
 C, K = 20, 3
 U = 2.0**-24
@@ -86,7 +88,43 @@ def test_errors_are_led_to_the_output_and_the_state(made, part: str) -> None:
         assert (given[0, 0] <= worst * (1 + 1e-6) + 1e-12).all()
     columns = m["k"].T @ after
     largest = max(np.linalg.norm(columns @ (sizes * sign)) for sign in signs(columns))
-    assert largest <= through.state(bound).item() <= np.linalg.norm(columns, axis=0) @ sizes * (1 + 1e-6)
+    state = through.state([bound])
+    given = sum(x.size.item() for x in state)
+    assert StateError(np.ones((1, 1)), state).size.item() == pytest.approx(1 + given)
+    assert largest <= given <= np.linalg.norm(columns, axis=0) @ sizes * (1 + 1e-6) + 1e-12
+    # One that the next reader meets along those columns, and one whose direction is not known.
+    matrix = np.random.default_rng(7).standard_normal((2, K))
+    reads = StateError(np.ones((1, 1)), state).read(
+        Enclosed(matrix[None, None], np.zeros((1, 1, 2, K))), np.linalg.norm(matrix, axis=1)
+    )
+    worst = np.abs(matrix @ columns) @ sizes
+    least = np.minimum(worst, np.linalg.norm(matrix @ columns, axis=1) * np.linalg.norm(sizes))
+    assert (reads[0, 0] >= least + np.linalg.norm(matrix, axis=1)).all()
+    assert (reads[0, 0] <= (worst + np.linalg.norm(matrix, axis=1)) * (1 + 1e-6)).all()
+    # And what a step leaves of both.
+    step = np.random.default_rng(9).standard_normal((K, K))
+    kept = StateError(np.ones((1, 1)), state).after(
+        Enclosed(step[None, None], np.zeros((1, 1, K, K))), np.full((1, 1), 3.0)
+    )
+    largest = max(np.linalg.norm(step @ columns @ (sizes * sign)) for sign in signs(step @ columns))
+    assert largest <= kept.item() - 3
+    assert kept.item() - 3 <= np.linalg.norm(step @ columns, axis=0) @ sizes * (1 + 1e-6) + 1e-12
+
+
+def test_the_state_goes_through_the_exact_step(made) -> None:
+    """Errors of a state along any direction: exact matrices of the whole chunk say where they go."""
+    chunk, found, solved, _, m = made
+    through = Through.of(chunk, found, solved)
+    for given, exact in (
+        (through.reads, m["q"] - m["p"] @ m["b"] @ m["t"] @ m["k"]),
+        (through.step, np.eye(K) - m["k"].T @ m["b"] @ m["t"] @ m["k"]),
+    ):
+        assert (np.abs(given.mid[0, 0] - exact) <= 1e-12).all()
+        assert (given.rad < 1e-10).all()
+    step = np.linalg.multi_dot(
+        [np.eye(K) - b * np.outer(k, k) for k, b in zip(m["k"], np.diag(m["b"]), strict=True)][::-1]
+    )
+    assert np.allclose(through.step.mid[0, 0], step, atol=1e-12)
 
 
 def signs(columns: np.ndarray):
@@ -151,15 +189,20 @@ def test_the_inverse_before_beside_and_backward(made) -> None:
     strict = np.abs(np.tril(m["k"] @ m["k"].T @ m["b"], -1))
     rounded = grown(np.arange(C))[:, None] * strict
     assert (solved.backward[0, 0] >= rounded).all()
-    # Substitution leaves M T~ = I + F with F up to what D |T| is; merging sixteen rows with four rounds A X
-    # and Y (A X).
-    assert (solved.before[0, 0] >= np.tril(rounded @ np.abs(m["t"]), -1) * (1 - 1e-9)).all()
+    # Substitution sums M T~ column by column; merging sixteen rows with four rounds A X and Y (A X).
+    own_rows = np.tril(product_error(strict, np.abs(m["t"])), -1)
+    assert (solved.rounded[0, 0] >= own_rows * (1 - 1e-9)).all()
     x, y, between = m["t"][:16, :16], m["t"][16:, 16:], -np.linalg.inv(m["t"])[16:, :16]
-    own, of_y = product_error(between, x), solved.before[0, 0][16:, 16:] @ np.abs(between @ x)
+    own, of_y = product_error(between, x), solved.rounded[0, 0][16:, 16:] @ np.abs(between @ x)
     assert (of_y > 0).any()
-    assert (solved.before[0, 0][16:, :16] >= own + of_y).all()
+    assert (solved.rounded[0, 0][16:, :16] >= own + of_y).all()
     assert (solved.beside[0, 0][16:, :16] >= product_error(y, between @ x)).all()
     by_inverse = writing.ways("solved")[0]
-    assert (by_inverse.inverse[0, 0] >= (solved.beside[0, 0] @ np.abs(m["r"]))[:, 0]).all()
-    spoilt = (solved.before[0, 0] @ np.abs(m["r"]))[:, 0]
-    assert (by_inverse.right[0, 0] >= spoilt).all()
+    # What the last rows meet of R is what the first sixteen leave of it.
+    left = m["r"][16:] - between @ m["t"][:16, :16] @ m["r"][:16]
+    spoilt = solved.error[0, 0] @ np.abs(m["t"] @ m["r"])
+    spoilt[16:] += solved.rounded[0, 0][16:, 16:] @ np.abs(left) + own @ np.abs(m["r"][:16])
+    assert (by_inverse.right[0, 0] >= spoilt[:, 0]).all()
+    assert (
+        by_inverse.inverse[0, 0][16:] >= (product_error(y, between @ x) @ np.abs(m["r"][:16]))[:, 0]
+    ).all()

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from verify.audit.tolerance.enclosed import (
+from verify.audit.tolerance.worst_case.enclosed import (
     Enclosed,
     frobenius,
     operator_norm,

@@ -11,9 +11,9 @@ from verify.audit.convention import forms
 from verify.audit.convention.convention import Convention
 from verify.audit.convention.forms import GateForm
 from verify.audit.inputs.probes import probe
-from verify.audit.tolerance.prediction import Algorithm
-from verify.audit.tolerance.prologue import prepared
-from verify.audit.tolerance.rounding import StochasticRounding
+from verify.audit.tolerance.predicted.prediction import Algorithm
+from verify.audit.tolerance.predicted.prologue import prepared
+from verify.audit.tolerance.predicted.rounding import StochasticRounding
 from verify.numbers.formats import FLOAT32, format_named
 
 GATES = -np.geomspace(1e-6, 1000.0, 40).reshape(1, 4, 5, 2)

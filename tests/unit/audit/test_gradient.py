@@ -171,6 +171,19 @@ def test_the_adjoint_of_attention_is_its_derivative(mechanism, monkeypatch):
                     x * arb(w) for x, w in zip(slopes, functional.output.ravel().tolist(), strict=True)
                 )
                 assert abs(total - gradients[field][where]) < 1e-30
+        if kind.sink is not None:
+            tokens = [
+                [
+                    numbers.matrix([[Dual(balls.number(float(x)), balls.number(0))] for x in row])
+                    for row in rows
+                ]
+                for rows in (getattr(case, name)[0, :, 0] for name in ("q", "k", "v"))
+            ]
+            sink = Dual(balls.number(kind.sink), balls.number(1))
+            outputs = definition.causal(numbers, *tokens, scale=numbers.number(case.scale), sink=sink)
+            slopes = [x for output in outputs for (x,) in balls.to_lists(output.slope)]
+            pairs = zip(slopes, functional.output.ravel().tolist(), strict=True)
+            assert abs(sum(x * arb(w) for x, w in pairs) - gradients["sink"][0]) < 1e-30
 
 
 PAIRS = [(m, name) for m, kind in MECHANISMS.items() for name in classes(kind) if name in KINDS]
@@ -184,10 +197,11 @@ def test_balls_confirm_the_bounds(mechanism, name):
     outcome = confirm(case, functional, float64_gradients(case, functional))
     assert outcome.holds
     # A bound ten thousand times the error would confirm nothing worth knowing.
-    # The rounding errors of logits of size 6e4 are largely the same for all keys, which no bound knows; a
-    # sink leaves such logits no weight.
-    least = 1e-8 if name == "logits-lowest" else 1e-4
-    assert (0 if mechanism == "softmax_sink" and name == "logits-lowest" else least) <= outcome.worst <= 1
+    # The rounding errors of large logits are largely the same for all keys, which no bound knows. Nothing is
+    # rounded where a sink leaves such logits no weight, or a scale of 0 leaves linear attention no queries.
+    least = 1e-8 if name in ("logits-lowest", "scale-huge") else 1e-4
+    exact = (mechanism, name) in (("softmax_sink", "logits-lowest"), ("linear", "scale-zero"))
+    assert (0 if exact else least) <= outcome.worst <= 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from verify.audit.properties.index_width import Source, risks
+from verify.audit.properties.index_width.verdict import Source, risks
 
 HEAD = "def kernel(x, y, offsets, T, H, stride, K: tl.constexpr, BT: tl.constexpr):\n"
 

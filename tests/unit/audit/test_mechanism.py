@@ -74,11 +74,17 @@ def test_one_strength_in_all_channels_is_kda():
     a = -kda.beta[..., None] * np.exp(kda.g) * k
     dplr = kda.replace(mechanism="dplr", beta=None, a=a, b=k, v=kda.beta[..., None] * kda.v)
     assert growth(dplr) < 1 + 1e-6
-    output, state, *_ = plain(kda)
+    exact = plain(kda)
+    sizes = [np.linalg.norm(x, axis=-1).max() for x in (kda.scale * kda.q, kda.v)]
+    largest = 1 + sum(np.linalg.norm(x, axis=(-1, -2)).max() for x in (kda.initial_state, exact[1]))
     for same in (gdn2, dplr):
         found = directed(same)
-        assert found[0] == pytest.approx(output, abs=1e-13)
-        assert found[1] == pytest.approx(state, abs=1e-13)
+        # DPLR's vectors are rounded products: per token five units of what is read or written, which the
+        # transitions, that contract, carry on.
+        moved = 5 * kda.shape.T * 2.0**-53 * (largest + kda.shape.T * sizes[1]) * (same is dplr)
+        for i, axes, size in ((0, -1, sizes[0]), (1, (-1, -2), 1.0)):
+            apart = np.linalg.norm(found[i] - exact[i], axis=axes)
+            assert (apart <= found[i + 2] + exact[i + 2] + moved * size).all()
 
 
 @pytest.mark.parametrize("name", ["random", "beta-above-one", "constant-key-2", "gate-mixed", "gate-reset"])

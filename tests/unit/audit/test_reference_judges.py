@@ -111,7 +111,7 @@ def test_the_option_and_the_marker_hand_the_reference_on(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "certify", certifying)
     request = pytest_plugin.Request("a.py:f", "kda", reference="mpmath")
     with pytest.raises(Enough):
-        pytest_plugin._make(pytest_plugin.Part(request, "float32", "class", "random"), None, tmp_path)
+        pytest_plugin._make(pytest_plugin.Part(request, "float32", "class", "random"), None, tmp_path, False)
     assert asked == ["ball", "mpmath"]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from verify.audit.tolerance.rounding import StochasticRounding
+from verify.audit.tolerance.predicted.rounding import StochasticRounding
 from verify.numbers.formats import BFLOAT16, FLOAT32, FLOAT64
 
 U = 2.0**-24

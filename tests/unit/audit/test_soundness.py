@@ -33,7 +33,9 @@ def rows(entry: dict) -> int:
 
 def test_a_kernel_beyond_the_bound_is_contradicted() -> None:
     plans = (bench.plan(SEED, number, batch=2) for number in range(99))
-    batch = next(p for p in plans if p.algorithm.form == "chunked" and p.dtype == "float32")
+    plans = (p for p in plans if p.algorithm.form == "chunked" and p.dtype == "float32")
+    # With a scale of 0 what is beyond the bound is still too small for the balls' precision.
+    batch = next(p for p in plans if p.kind.scale)
 
     def wrong(case, algorithm):
         output, state = bench.ours(case, algorithm)

@@ -15,10 +15,10 @@ from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.judge import judge
 from verify.audit.laboratory import Laboratory
 from verify.audit.reference.results import float64_reference
-from verify.audit.tolerance.doubling import doubled, doubling_delta_rule
-from verify.audit.tolerance.prediction import Algorithm, Prediction
-from verify.audit.tolerance.sensitivity import causes
-from verify.audit.tolerance.stability import instability, recurrence
+from verify.audit.tolerance.predicted.doubling import doubled, doubling_delta_rule
+from verify.audit.tolerance.predicted.prediction import Algorithm, Prediction
+from verify.audit.tolerance.predicted.sensitivity import causes
+from verify.audit.tolerance.predicted.stability import instability, recurrence
 from verify.model.errors import RequestError
 
 
@@ -138,7 +138,7 @@ def test_the_finding_says_where_and_by_what() -> None:
     finding = explain_instability(lab, [judged])
     assert finding.reason == REASON
     assert "inverse by doubling in float32" in finding.detail
-    assert "tolerance/doubling.py" in finding.detail
+    assert "predicted/doubling.py" in finding.detail
     assert "constant-key-0.97" in finding.evidence
 
 
@@ -161,7 +161,7 @@ def test_where_the_recurrence_is_useless_too_the_input_is_hard() -> None:
 
 
 def _declared(y):  # type: ignore[no-untyped-def]
-    from verify.audit.tolerance.bounds import Tolerance
+    from verify.audit.tolerance.predicted.bounds import Tolerance
 
     return Tolerance(y.output_tolerance, y.state_tolerance, 1.0)
 

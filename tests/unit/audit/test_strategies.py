@@ -31,7 +31,8 @@ def test_every_class_is_drawn_and_every_case_is_valid(mechanism, dtype):
         assert case.mechanism == mechanism
         assert case.dtype == dtype
         assert (case.log_decay <= 0).all()
-        assert all(np.isfinite(x).all() for x in case.arrays().values())
+        # A gate may be -inf.
+        assert all(np.isfinite(x).all() for x in case.with_finite_gates().arrays().values())
 
     drawn()
     assert len(met) >= len(classes(MECHANISMS[mechanism])) // 3

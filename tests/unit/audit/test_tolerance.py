@@ -14,11 +14,12 @@ from verify.audit.inputs.integers import draw_integer_case
 from verify.audit.mechanism import MECHANISMS as TABLE
 from verify.audit.mechanism import kernel
 from verify.audit.reference.results import float64_reference
-from verify.audit.tolerance import model as model_module
-from verify.audit.tolerance import prediction as prediction_module
-from verify.audit.tolerance.bounds import quantile, row_errors, tolerance
-from verify.audit.tolerance.prediction import Algorithm, predict, round_randomly
-from verify.audit.tolerance.rounding import StochasticRounding
+from verify.audit.tolerance.predicted import model as model_module
+from verify.audit.tolerance.predicted import prediction as prediction_module
+from verify.audit.tolerance.predicted.bounds import quantile, row_errors, tolerance
+from verify.audit.tolerance.predicted.deviations import round_randomly
+from verify.audit.tolerance.predicted.prediction import Algorithm, predict
+from verify.audit.tolerance.predicted.rounding import StochasticRounding
 from verify.model.errors import RequestError
 from verify.numbers.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, is_representable_array
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from verify.audit.tolerance.contract import Roundoff, Token, error_after, output_error, state_errors
+from verify.audit.tolerance.worst_case.contract import (
+    Roundoff,
+    Token,
+    error_after,
+    output_error,
+    state_errors,
+)
 from verify.checkers.rounded_recurrence import Contract
 from verify.engines import coq_engine
 from verify.model import coq_build

@@ -16,8 +16,8 @@ from verify.audit.inputs.integers import draw_integer_case, is_integer_case
 from verify.audit.reference.confirm import confirm
 from verify.audit.reference.results import float64_reference
 from verify.audit.reference.transition import Setting, growth
-from verify.audit.tolerance.bounds import underflow
-from verify.audit.tolerance.prediction import Algorithm, GradientPrediction
+from verify.audit.tolerance.predicted.bounds import underflow
+from verify.audit.tolerance.predicted.prediction import Algorithm, GradientPrediction
 
 
 def made(sequences, tokens, keys, **changes):

@@ -16,13 +16,14 @@ from verify.audit.inputs.classes import REAL_CLASSES, draw_case
 from verify.audit.judge import judge
 from verify.audit.mechanism import MECHANISMS
 from verify.audit.reference.results import float64_reference
-from verify.audit.tolerance.prediction import Algorithm
-from verify.audit.tolerance.rigorous import derived, worst_case
+from verify.audit.tolerance.predicted.prediction import Algorithm
+from verify.audit.tolerance.worst_case.rigorous import derived, worst_case
 from verify.checkers.kernel_certificate import recheck
 
 KINDS = {kind.name: kind for kind in REAL_CLASSES}
 SHAPE = Shape(B=1, T=24, H=1, HV=2, K=6, V=5)
 ERASING = [name for name, kind in MECHANISMS.items() if kind.erases]
+REPLACING = [name for name, kind in MECHANISMS.items() if kind.erases or kind.directed]
 NAMES = ("random", "constant-key-0.97", "gate-strong", "gate-reset", "beta-above-one", "predicted-value")
 
 
@@ -32,7 +33,7 @@ def drawn(mechanism: str, name: str, dtype: str = "float32") -> Case:
 
 CASES = [
     (mechanism, name, dtype)
-    for mechanism in ERASING
+    for mechanism in REPLACING
     for name in NAMES
     for dtype in ("float32", "bfloat16")
     if KINDS[name].suits(MECHANISMS[mechanism])
@@ -103,7 +104,7 @@ def test_roundings_that_conspire_do_not_exceed_it(mechanism: str, name: str) -> 
     assert largest > 1 / 200
 
 
-@pytest.mark.parametrize("mechanism", ERASING)
+@pytest.mark.parametrize("mechanism", REPLACING)
 def test_more_than_the_bound_is_refuted(mechanism: str) -> None:
     convention = Convention.load("ours", mechanism, f"recurrent_{mechanism}")
     case = drawn(mechanism, "random")
@@ -129,13 +130,18 @@ def test_it_is_derived_where_the_algorithm_is_one_of_those_analysed() -> None:
         ("kda", dataclasses.replace(usual, form="recurrent", chunk_size=None), True),
         ("kda", usual, True),
         ("linear", usual, True),
-        ("dplr", usual, False),
-        ("gdn2", usual, False),
+        ("dplr", usual, True),
+        ("gdn2", dataclasses.replace(usual, form="recurrent", chunk_size=None), True),
+        ("gdn2", dataclasses.replace(usual, corrections="factored"), True),
+        ("gdn2", dataclasses.replace(usual, inverse="doubling"), False),
+        ("dplr", dataclasses.replace(usual, qk_norm="unit"), False),
         ("softmax", dataclasses.replace(usual, form="tiled"), True),
         ("softmax_sink", dataclasses.replace(usual, form="tiled"), True),
         ("linear_normalised", usual, True),
-        ("kda", dataclasses.replace(usual, inverse="doubling"), False),
-        ("kda", dataclasses.replace(usual, products="tf32"), False),
+        ("kda", dataclasses.replace(usual, inverse="doubling"), True),
+        ("kda", dataclasses.replace(usual, products="tf32"), True),
+        ("kda", dataclasses.replace(usual, products="tf32", accumulate="hopper"), True),
+        ("gdn2", dataclasses.replace(usual, products="tf32"), False),
         ("kda", dataclasses.replace(usual, accumulate="hopper"), False),
         ("kda", dataclasses.replace(usual, beta_form="sigmoid"), False),
     ):
@@ -143,9 +149,8 @@ def test_it_is_derived_where_the_algorithm_is_one_of_those_analysed() -> None:
 
 
 def test_a_certificate_states_it_and_recheck_compares() -> None:
-    result = certify(
-        "kernels.delta.recurrent:recurrent_delta", "delta", "ours", classes=["random", "integer"]
-    )
+    target, classes = "kernels.delta.recurrent:recurrent_delta", ["random", "integer"]
+    result = certify(target, "delta", "ours", classes=classes, gradients=True)
     stated = result["worst_case"]
     assert (stated["derived"], stated["met"]) == (True, True)
     assert 1e-4 < stated["worst_ratio"] < 0.2
@@ -157,3 +162,11 @@ def test_a_certificate_states_it_and_recheck_compares() -> None:
     cell = next(cell for cell in cells if cell["worst_case"] is not None)
     cell["worst_case"] = {"output": 2.0, "state": 0.1}
     assert any("figures say refuted" in fault for fault in recheck({**result, "cells": cells}))
+    stated = result["gradient_worst_case"]
+    assert (stated["derived"], stated["met"]) == (True, True)
+    assert 1e-4 < stated["worst_ratio"] < 0.3
+    wrong = {**result, "gradient_worst_case": {**stated, "worst_ratio": 1e-5}}
+    assert "gradient_worst_case: worst_ratio" in recheck(wrong)[0]
+    gradients = [dict(cell) for cell in result["gradients"]]
+    gradients[0]["worst_case"] = {**gradients[0]["worst_case"], "k": 2.0}
+    assert any("figures say refuted" in fault for fault in recheck({**result, "gradients": gradients}))

@@ -34,6 +34,10 @@ def _of_algorithm(c: "Declaration") -> Rules:
             f"accumulate {c.accumulate!r} is of factors in tf32, bfloat16 or float16; name that in products",
         ),
         (
+            c.gate_sums == "whole" and c.form != "recurrent",
+            f"gate_sums 'whole' is of recurrent functions, not of a {c.form} one",
+        ),
+        (
             c.inverse == "doubling" and not (c.form == "chunked" and kind.erases),
             f"inverse is of chunked functions that erase, not of a {c.form} {c.mechanism}",
         ),
@@ -79,11 +83,15 @@ def _of_calls(c: "Declaration") -> Rules:
 
 
 def _of_forms(c: "Declaration") -> Rules:
-    forms = (c.gate_form, c.beta_form, c.qk_norm)
     return [
         (
             c.gate_form != "value" and c.gate_space != "ln",
             f"gate_space is of gates handed over as values, and gate_form is {c.gate_form!r}",
+        ),
+        (
+            c.gate_infinite and (c.gate_form, c.gate_space) not in (("value", "ln"), ("value", "log2")),
+            "gate_infinite is of gates handed over as logarithms, "
+            f"got gate_form {c.gate_form!r} with gate_space {c.gate_space!r}",
         ),
         (
             (c.gate_form == "sigmoid") != (c.lower_bound < 0) or c.lower_bound > 0,
@@ -93,9 +101,5 @@ def _of_forms(c: "Declaration") -> Rules:
         (
             c.gate_form == "step" and (c.kind.gate != "head" or "A" not in c.arguments),
             "the step form of gates is one number per head, and arguments must name A",
-        ),
-        (
-            forms != ("value", "value", "none") and c.gradients != "none",
-            "gradients through gate_form, beta_form or qk_norm are not derived; gradients must be none",
         ),
     ]

@@ -33,25 +33,39 @@ class Convention(Declaration):
             return "an initial state is not supported"
         if self.scale == "fixed" and case.scale != usual:
             return f"scale {case.scale} is not supported, it is fixed at {usual}"
+        if not self.gate_infinite and case.g is not None and np.isneginf(case.g).any():
+            return "a gate of -inf is not supported"
         largest = {"value": np.inf, "sigmoid": 1.0, "2*sigmoid": 2.0}[self.beta_form]
         if case.beta is not None and case.beta.max(initial=0.0) > largest:
             return f"a write strength above {largest:g} is none that {self.beta_form} gives"
         return None
 
     def inputs(self, case: Case) -> dict[str, tuple[Array, str]]:
-        """Array and dtype to hand over for each of our fields, in their forms and layout."""
-        handed = {f: (self._handed(case, f), self.dtype_of(case, f)) for f in case.arrays()}
-        handed = {
-            f: (self.their_tokens(case, a, f) if f in case.kind.tokens else a, d)
-            for f, (a, d) in handed.items()
-        }
-        s = case.shape
+        """Array and dtype to hand over for each of our fields and constants, in their forms and layout."""
+        handed, s = self.handed(case), case.shape
         if self.initial_state_required and "initial_state" not in handed:
             handed["initial_state"] = (np.zeros((s.B, s.HV, s.K, s.V)), case.gate_dtype)
-        if "initial_state" in handed:
-            state, dtype = handed["initial_state"]
-            handed["initial_state"] = self.their_state(case, state), dtype
-        return handed | self._constants(case)
+        return {f: (self._theirs(case, f, array), dtype) for f, (array, dtype) in handed.items()}
+
+    def handed(self, case: Case) -> dict[str, tuple[Array, str]]:
+        """The same in our layout and order of heads, without a state that only the function wants."""
+        given = {f: (self._handed(case, f), self.dtype_of(case, f)) for f in case.arrays()}
+        return given | self._constants(case)
+
+    def differentiated(self, case: Case) -> dict[str, tuple[Array, str]]:
+        """What gradients are of: all of `handed`, with gates that go over as values as natural logarithms."""
+        found = self.handed(case)
+        if self.gate_form == "value" and (g := self.as_seen(case).g) is not None:
+            found["g"] = g, found["g"][1]
+        return found
+
+    def _theirs(self, case: Case, field: str, array: Array) -> Array:
+        if field == "initial_state":
+            return self.their_state(case, array)
+        if field in case.kind.tokens:
+            return self.their_tokens(case, array, field)
+        array = self.their_heads(case, array, 0)
+        return array.reshape(-1) if field == "dt_bias" and self.dt_bias_shape == "flat" else array
 
     def dtype_of(self, case: Case, field: str) -> str:
         """The dtype an input is handed over in."""
@@ -98,23 +112,23 @@ class Convention(Declaration):
         return round_array(format_named(dtype), array)
 
     def _constants(self, case: Case) -> dict[str, tuple[Array, str]]:
-        """The constants of the gate form, float32, and the logit of a sink."""
-        if case.kind.sink is not None and "sink" in self.arguments:
-            return {"sink": (np.full(case.shape.HV, case.kind.sink), case.gate_dtype)}
-        if case.g is None or self.gate_form == "value":
-            return {}
-        heads, channels = case.g.shape[2], case.g.shape[3] if case.g.ndim == 4 else None
-        rates = self.their_heads(case, self.gates.a_log(heads), 0)
-        bias = self.their_heads(case, self.gates.bias(heads, channels), 0)
-        bias = bias.reshape(-1) if self.dt_bias_shape == "flat" else bias
-        found = {"A" if self.gate_form == "step" else "A_log": rates, "dt_bias": bias}
-        return {f: (a, "float32") for f, a in found.items() if f in self.arguments}
+        """The constants of the gate form, and the logit of a sink, one of each output head."""
+        found: dict[str, Array] = {}
+        if case.kind.sink is not None:
+            found["sink"] = np.full(case.shape.HV, case.kind.sink)
+        elif case.g is not None and self.gate_form != "value":
+            heads, channels = case.g.shape[2], case.g.shape[3] if case.g.ndim == 4 else None
+            rates = "A" if self.gate_form == "step" else "A_log"
+            found = {rates: self.gates.a_log(heads), "dt_bias": self.gates.bias(heads, channels)}
+        return {f: (a, case.gate_dtype) for f, a in found.items() if f in self.arguments}
 
     def own_gradient(self, case: Case, field: str, array: Array) -> Array:
         """A gradient in their layout and gate space, brought to ours."""
         if field == "initial_state":
             return self.our_state(case, array)
-        array = self.our_tokens(case, array, field) if field in case.kind.tokens else array
+        if field not in case.kind.tokens:
+            return self._our_heads(case, array.reshape(self._constants(case)[field][0].shape), 0)
+        array = self.our_tokens(case, array, field)
         if field != "g" or self.gate_space == "ln":
             return array
         seen = self.as_seen(case)

@@ -28,6 +28,7 @@ class Declaration:
             softplus, -exp(A_log) softplus(g + dt_bias); or sigmoid, lower_bound sigmoid(exp(A_log)
             (g + dt_bias)); or step, A g, where values are multiplied by the step g too (Mamba-2's dt).
         gate_space: what g is as a value: natural log of the decay, log to base 2, or the decay, linear.
+        gate_infinite: whether g may be -inf, a decay of exactly 0, where it is a logarithm.
         lower_bound: of the sigmoid gate, below 0; lower gates are handed over at the bound.
         dt_bias_shape: of gates per channel: flat, [HV*K], or heads, [HV, K].
         beta_form: what becomes of beta in the function: nothing (value), sigmoid or 2*sigmoid.
@@ -46,7 +47,8 @@ class Declaration:
         chunk_size: tokens per chunk, or keys per tile; only of chunked and tiled functions.
         gate_sums: how a chunked function forms the exponent between two tokens: running, the difference of
             two running sums over the chunk, running-log2, that of running sums multiplied by log2 e, or
-            segment, the sum of the gates between.
+            segment, the sum of the gates between. Of a recurrent function only whole says something: that it
+            finds the gradients of gates as running sums of q dq - k dk over all later tokens.
         corrections: how a chunked function that erases finds what it writes: factored, U - W S from stored
             factors, or solved, by one solve for the difference.
         inverse: how a chunked function that erases inverts I + L: by substitution, of rows or blocks, or by
@@ -86,6 +88,7 @@ class Declaration:
     positional: tuple[str, ...] = ()
     gate_form: str = "value"
     gate_space: str = "ln"
+    gate_infinite: bool = False
     lower_bound: float = 0.0
     dt_bias_shape: str = "flat"
     beta_form: str = "value"

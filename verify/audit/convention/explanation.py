@@ -154,7 +154,7 @@ def _unused(convention: Convention) -> set[str]:
     parts = {
         ("lower_bound",): convention.gate_form == "sigmoid",
         ("dt_bias_shape",): convention.gate_form in ("softplus", "sigmoid"),
-        ("gate_form", "gate_space", "gate_dtype", "gate_sums"): bool(convention.kind.gate),
+        ("gate_form", "gate_space", "gate_infinite", "gate_dtype", "gate_sums"): bool(convention.kind.gate),
         ("qk_norm_eps",): convention.qk_norm != "none",
         ("beta_form", "corrections"): convention.kind.erases,
         ("state_layout", "state_dtype", "initial_state_required"): convention.kind.stateful,

@@ -28,7 +28,7 @@ CHOICES = {
     "state_layout": ("KV", "VK"),
     "head_order": ("repeated", "tiled"),
     "form": FORMS,
-    "gate_sums": ("running", "running-log2", "segment"),
+    "gate_sums": ("running", "running-log2", "segment", "whole"),
     "corrections": ("factored", "solved"),
     "inverse": ("substitution", "doubling"),
     "products": ("compute", "tf32", "bfloat16", "float16"),
@@ -42,7 +42,14 @@ CHOICES = {
     "returns": ("output-and-state", "output", "output-first", "nothing"),
 }
 _WORDS = ("summary", "output_buffer", "state_buffer", "state_indices", "cu_seqlens", "chunk_argument")
-_SWITCHES = ("grouped_heads", "batch_invariant", "state_in_place", "initial_state_required", "supports_empty")
+_SWITCHES = (
+    "grouped_heads",
+    "gate_infinite",
+    "batch_invariant",
+    "state_in_place",
+    "initial_state_required",
+    "supports_empty",
+)
 _COUNTS = {"length_multiple": 1, "chunk_size": 1, "head_size": 0}
 """Whole numbers and the smallest of each."""
 _NUMBERS = ("lower_bound", "qk_norm_eps")

@@ -163,6 +163,9 @@ def _changes(c: Convention) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def _changed(c: Convention, changes: dict[str, Any]) -> Convention | None:
     """The other convention; None where it contradicts itself, as a softplus on gates of another space."""
+    if changes.keys() & {"gate_form", "gate_space"}:
+        # What a gate of -inf would mean then need not be known.
+        changes = {**changes, "gate_infinite": False}
     if "gate_form" in changes:
         form = changes["gate_form"]
         # Constants that are not handed over: a softplus alone, or a sigmoid down to the usual bound.

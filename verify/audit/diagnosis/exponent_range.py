@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from verify.audit.case import Case
-from verify.audit.diagnosis.not_finite import explain_lengths, explain_rising_sums, finite
+from verify.audit.diagnosis.not_finite import (
+    explain_infinite_gate,
+    explain_lengths,
+    explain_rising_sums,
+    finite,
+)
 from verify.audit.inputs.probes import probe
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
@@ -28,6 +33,10 @@ def explain_nonfinite(
     where = f"{len(overflowing)} cells, smallest of class {first.case.name} with T = {first.case.shape.T}"
     if not lab.convention.kind.gate:
         return _other(lab, where)
+    if all(np.isneginf(j.case.log_decay).any() for j in overflowing) and (
+        reason := explain_infinite_gate(lab, lambda case: finite(lab.run(case)), where)
+    ):
+        return reason
     measured = thresholds(lab, lambda case: finite(lab.run(case)))
     found = {t: g for t, g in measured.items() if g is not None}
     whole = math.gcd(*(t for t, g in measured.items() if g is None))

@@ -20,7 +20,7 @@ _BASES = (
 
 def merge_variants(wrong: Sequence[Judgement]) -> Iterator[Variant]:
     """For every base and every cut that the first wrong token suggests; nothing where there is a state."""
-    if not wrong or wrong[0].case.kind.features != {"logits"}:
+    if not wrong or "logits" not in wrong[0].case.kind.features:
         return
     cuts = dict.fromkeys([*_first_wrong(wrong), *_SIZES])
     for (reason, factor, word), size, whole in itertools.product(_BASES, cuts, (False, True)):

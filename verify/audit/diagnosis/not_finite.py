@@ -1,13 +1,16 @@
 """Why values are not finite when no constant gate is the cause: lengths, and sums of gates that rise."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from verify.audit.case import Array, Outcome
+from verify.audit.case import Array, Case, Outcome
 from verify.audit.inputs.probes import probe
 from verify.audit.laboratory import Finding, Laboratory
 
+Stands = Callable[[Case], bool]
+"""Whether what a kernel gives for a case is finite."""
 _LENGTHS = (1, 8, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 128)
 _TOKENS = 64
 _EXACT, _ROUNDED = -(2.0**27), -1e8
@@ -44,6 +47,24 @@ def explain_lengths(lab: Laboratory, where: str) -> Finding | None:
             evidence,
         )
     return None
+
+
+def explain_infinite_gate(lab: Laboratory, stands: Stands, where: str) -> Finding | None:
+    """Whether a decay of exactly 0 is not finite as a logarithm of -inf, and finite as one of -1000."""
+    if not lab.convention.gate_infinite:
+        return None
+    case = probe(lab.convention, lab.dtype, lab.length(_TOKENS), gate=-0.1)
+    gates = np.array(case.g)
+    gates[:, case.shape.T // 2] = -np.inf
+    infinite = case.replace(g=gates)
+    if stands(infinite) or not stands(infinite.with_finite_gates()):
+        return None
+    return Finding(
+        "not finite for a gate of −inf",
+        "a decay of exactly 0, whose logarithm is −inf, gives values that are not finite, and a gate of "
+        "−1000 does not: a difference of two sums is −inf − (−inf); floor the gate, or sum the gates between",
+        f"T = {case.shape.T}, one token of −inf among gates of −0.1; {where}",
+    )
 
 
 def explain_rising_sums(lab: Laboratory, where: str) -> Finding | None:

@@ -16,6 +16,7 @@ from verify.audit.diagnosis.rarer_variants import RARER_VARIANTS
 from verify.audit.diagnosis.tail import explain_tail
 from verify.audit.diagnosis.unstable import explain_instability, loses
 from verify.audit.diagnosis.variants import VARIANTS
+from verify.audit.diagnosis.zero_scale import explain_zero_scale
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
 
@@ -91,6 +92,7 @@ def _explain_numbers(
     lab: Laboratory, wrong: list[Judgement], passing: list[Judgement], overflowing: list[Judgement]
 ) -> Finding | None:
     hypotheses: tuple[Callable[[], Finding | None], ...] = (
+        lambda: explain_zero_scale(lab, wrong),
         lambda: explain_by_convention(lab, wrong, passing),
         lambda: best_fit(as_declared(lab.convention, (*VARIANTS, *RARER_VARIANTS)), wrong, passing),
         lambda: explain_norm_epsilon(lab, wrong, passing),

@@ -8,9 +8,9 @@ from verify.audit.diagnosis.fitting import measures
 from verify.audit.judge import Judgement
 from verify.audit.laboratory import Finding, Laboratory
 from verify.audit.reference.results import float64_reference
-from verify.audit.tolerance.prediction import Algorithm
-from verify.audit.tolerance.sensitivity import causes
-from verify.audit.tolerance.stability import Instability
+from verify.audit.tolerance.predicted.prediction import Algorithm
+from verify.audit.tolerance.predicted.sensitivity import causes
+from verify.audit.tolerance.predicted.stability import Instability
 
 REASON = "unstable algorithm"
 _NAMED = 3

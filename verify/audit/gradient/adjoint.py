@@ -78,13 +78,15 @@ def attention(
 ) -> dict[str, Any]:
     """Gradients by field, as lists of columns; ``weights(numbers, logits)`` are those of the definition.
 
+    With a sink also its scalars, -(1 - sum_j p_j) sum_i p_i dp_i per token: its weight is the rest.
+
     ``linear``: they are in proportion to the products themselves, s_j / sum_i s_i, so that ds_j is
     (dp_j - sum_i p_i dp_i) / sum_i s_i.
     """
     n = numbers
     d_key = [n.scale(n.number(0), x) for x in k]
     d_value = [n.scale(n.number(0), x) for x in v]
-    d_query = []
+    d_query, d_sink = [], []
     for t in range(len(q)):
         first = 0 if window is None else max(0, t + 1 - window)
         keys, values = n.stack_rows(k[first : t + 1]), n.stack_rows(v[first : t + 1])
@@ -100,7 +102,11 @@ def attention(
         else:
             d_logit = n.scale_rows(p, d_logit)
         d_query.append(n.scale(scale, n.matmul(n.transpose(keys), d_logit)))
+        if sink:
+            rest = n.sub(n.matrix([[1]]), n.matmul(n.transpose(ones), p))
+            d_sink.append(n.entry(n.scale(n.number(-1), n.matmul(rest, mean)), 0, 0))
         for i, j in enumerate(range(first, t + 1)):
             d_key[j] = n.add(d_key[j], n.scale(n.entry(d_logit, i, 0), n.scale(scale, q[t])))
             d_value[j] = n.add(d_value[j], n.scale(n.entry(p, i, 0), d_output[t]))
-    return {"q": d_query, "k": d_key, "v": d_value}
+    found = {"q": d_query, "k": d_key, "v": d_value}
+    return found | {"sink": d_sink} if sink else found

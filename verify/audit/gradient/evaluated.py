@@ -12,7 +12,10 @@ from verify.audit.reference.definition import decays, visibility
 
 
 def evaluate(case: Case, functional: Cotangent, numbers: Any) -> dict[str, Any]:
-    """The gradients in the scalars of a number system, by field, in arrays of the inputs' shapes."""
+    """The gradients in the scalars of a number system, by field, in arrays of the inputs' shapes.
+
+    A sink's is ``[HV]``.
+    """
     s, kind = case.shape, case.kind
     definition = mechanism.definition(case.mechanism)
     spread: dict[str, Any] = {}
@@ -45,7 +48,7 @@ def evaluate(case: Case, functional: Cotangent, numbers: Any) -> dict[str, Any]:
             options |= {"linear": kind.weights == "linear", **visibility(numbers, kind)}
             found = adjoint.attention(numbers, definition.weights, q, k, v, **options)
         for field, value in found.items():
-            if field not in case.arrays():
+            if field not in (*case.arrays(), "sink"):
                 continue
             shape = (s.B, s.HV, s.K, s.V)
             if field == "initial_state":
@@ -56,7 +59,8 @@ def evaluate(case: Case, functional: Cotangent, numbers: Any) -> dict[str, Any]:
                 rows = rows.sum(-1)
             target = spread.setdefault(field, np.empty((s.B, s.T, s.HV, *rows.shape[1:]), dtype=object))
             target[b, :, hv] = rows
-    return {field: gathered(case, field, array) for field, array in spread.items()}
+    sinks = {field: spread.pop(field).sum((0, 1)) for field in ("sink",) if field in spread}
+    return {field: gathered(case, field, array) for field, array in spread.items()} | sinks
 
 
 def _exponentials(numbers: Any, gates: list[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from verify.audit.case import Array, Case
 from verify.audit.gradient.reference import Gradients
 from verify.audit.reference.recurrence import Setting, steps
-from verify.audit.tolerance.prediction import Algorithm, GradientPrediction
+from verify.audit.tolerance.predicted.prediction import Algorithm, GradientPrediction
 from verify.numbers.formats import format_named
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from verify.audit.case import Array, Case
 
 _STEPS = 4.0
+CONSTANTS = ("A_log", "A", "dt_bias", "sink")
+"""What a function may be differentiated by that is the same at every token, one of each output head."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +32,11 @@ def cotangent(case: Case, with_state: bool) -> Cotangent:
 
 
 def row_axes(case: Case, field: str) -> tuple[int, ...]:
-    """The axes over which the error of a gradient is measured by its norm."""
+    """The axes over which the error of a gradient is measured by its norm; those of constants too."""
     if field == "initial_state":
         return (-2, -1)
+    if field in CONSTANTS:
+        return (-1,) if field == "dt_bias" and case.kind.gate == "channel" else ()
     return () if getattr(case, field).ndim == 3 else (-1,)
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from verify.audit.case import Array, Case, Outcome, Problem
 from verify.audit.gradient.functional import Cotangent
-from verify.audit.judge import Measure, header, measure, number
+from verify.audit.judge import Measure, header, measure, number, over
 from verify.audit.reference.account import reference_entry
 from verify.audit.reference.results import Digits, Reference
-from verify.audit.tolerance.bounds import quantile, underflow
-from verify.audit.tolerance.prediction import Algorithm, GradientPrediction
+from verify.audit.tolerance.predicted.bounds import quantile, underflow
+from verify.audit.tolerance.predicted.prediction import Algorithm, GradientPrediction
 from verify.model.verdict import Verdict
 
 
@@ -24,6 +24,7 @@ class GradientYardstick:
 
     All by input field: values of the input's shape, tolerances and deviations for the norms of rows.
     ``kind``, ``note``, ``digits``: the level of the gradients, why it is not the one asked for, what stands.
+    ``worst_case``: what no rounding of a correct kernel exceeds, where that is proved for its form.
     """
 
     functional: Cotangent
@@ -33,6 +34,7 @@ class GradientYardstick:
     kind: str = "float64"
     note: str = ""
     digits: Mapping[str, Digits] = dataclasses.field(default_factory=dict)
+    worst_case: Mapping[str, Array] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +53,32 @@ class GradientJudgement:
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """The fields whose gradients are wrong."""
-        return tuple(field for field, m in self.measures.items() if m.failed)
+        """The fields whose gradients are wrong, by their tolerance or by the worst case."""
+        return tuple(
+            field for field, m in self.measures.items() if m.failed or field in self.beyond_worst_case
+        )
 
     @property
     def nonfinite(self) -> tuple[str, ...]:
         """The fields whose gradients are not finite."""
         return tuple(field for field, m in self.measures.items() if m.nonfinite)
+
+    @property
+    def worst_case_ratios(self) -> dict[str, float] | None:
+        """By field the largest error over the proved bound, where there is one; None for a form without."""
+        bound = self.yardstick.worst_case
+        if bound is None:
+            return None
+        return {
+            field: float(over(m.error, bound[field]).max(initial=0.0))
+            for field, m in self.measures.items()
+            if field in bound
+        }
+
+    @property
+    def beyond_worst_case(self) -> tuple[str, ...]:
+        """The fields whose errors no rounding at all explains."""
+        return tuple(field for field, x in (self.worst_case_ratios or {}).items() if not x <= 1)
 
     @property
     def failed(self) -> bool:
@@ -71,7 +92,7 @@ class GradientJudgement:
 
     def entry(self) -> dict[str, Any]:
         """The certificate's entry."""
-        problem = self.problem
+        problem, ratios = self.problem, self.worst_case_ratios
         return {
             **header(self.case),
             "verdict": str(self.verdict),
@@ -80,6 +101,7 @@ class GradientJudgement:
                 field: m.figures(self.case.dtype_of(field), tokens=field in self.case.kind.tokens)
                 for field, m in self.measures.items()
             },
+            "worst_case": None if ratios is None else {field: number(x) for field, x in ratios.items()},
             "rules": dict(self.rules),
             "problem": None if problem is None else {"kind": problem.kind, "message": problem.message},
             "seconds": number(self.outcome.seconds),
@@ -103,15 +125,22 @@ def gradient_tolerances(
     errors: Mapping[str, Array],
     prediction: GradientPrediction,
     algorithm: Algorithm,
+    reach: Mapping[str, float],
     *,
     cells: int,
     false_alarm: float,
 ) -> dict[str, Array]:
-    """As `tolerance.bounds.tolerance`: every row of every gradient gets an equal part of the false alarms."""
+    """As `tolerance.bounds.tolerance`: every row of every gradient gets an equal part of the false alarms.
+
+    ``reach``: by field, how many times an underflow enters it, where that is not once.
+    """
     rows = sum(array.size for array in prediction.rows.values())
     factor = quantile(false_alarm / (cells * max(rows, 1)), prediction.runs)
     flushed = _flushed(case, functional, reference, algorithm)
-    return {field: factor * array + errors[field] + flushed for field, array in prediction.rows.items()}
+    return {
+        field: factor * array + errors[field] + flushed * reach.get(field, 1.0)
+        for field, array in prediction.rows.items()
+    }
 
 
 def _flushed(case: Case, functional: Cotangent, reference: Reference, algorithm: Algorithm) -> float:

@@ -12,7 +12,9 @@ from verify.audit.diagnosis.backward import (
     explain_subtraction,
 )
 from verify.audit.diagnosis.exponent_range import exponent_limit, thresholds
+from verify.audit.diagnosis.not_finite import explain_infinite_gate
 from verify.audit.diagnosis.reasons import PROBLEMS
+from verify.audit.gradient.activations import passages, through
 from verify.audit.gradient.functional import Cotangent
 from verify.audit.gradient.judge import GradientJudgement
 from verify.audit.gradient.reference import float64_gradients
@@ -29,9 +31,25 @@ def explain_gradients(lab: Laboratory, judgements: Sequence[GradientJudgement]) 
     if broken := [j for j in judgements if j.nonfinite]:
         findings.append(_not_finite(lab, broken))
     wrong = [j for j in judgements if j.failing and not j.nonfinite]
-    if wrong:
-        findings.append(_wrong(lab, wrong))
+    if measured := [j for j in wrong if any(m.failed for m in j.measures.values())]:
+        findings.append(_wrong(lab, measured))
+    elif wrong:
+        findings.append(_beyond_worst_case(wrong))
     return findings
+
+
+def _beyond_worst_case(wrong: Sequence[GradientJudgement]) -> Finding:
+    """The reason when every gradient is within its tolerance, and still no rounding explains it."""
+    ratios = {
+        field: max((j.worst_case_ratios or {})[field] for j in wrong if field in j.failing)
+        for field in dict.fromkeys(field for j in wrong for field in j.failing)
+    }
+    listed = ", ".join(f"of {_NAMES.get(field, field)} {ratio:.3g}" for field, ratio in ratios.items())
+    return Finding(
+        "gradients off by more than any rounding",
+        "the error exceeds the bound that is proved for every order of operations of this form",
+        f"times that bound: {listed}, smallest {_where(min(wrong, key=lambda j: j.case.v.size))}",
+    )
 
 
 def _problems(judgements: Sequence[GradientJudgement]) -> list[Finding]:
@@ -54,6 +72,9 @@ def _not_finite(lab: Laboratory, broken: Sequence[GradientJudgement]) -> Finding
             found = lab.run_gradients(case).gradients
             return bool(found) and all(np.isfinite(x).all() for x in found.values())
 
+        infinite = all(np.isneginf(j.case.log_decay).any() for j in broken)
+        if infinite and (reason := explain_infinite_gate(lab, finite, where)):
+            return reason
         measured = {t: g for t, g in thresholds(lab, finite).items() if g is not None}
         limit = exponent_limit(lab, measured)
         if limit is not None:
@@ -82,7 +103,7 @@ def _wrong(lab: Laboratory, wrong: Sequence[GradientJudgement]) -> Finding:
         f"{len(wrong)} cells, up to {worst:.3g} tolerances from the adjoint of the definition, "
         f"smallest {_where(min(wrong, key=lambda j: j.case.v.size))}"
     )
-    if all(_agrees(lab, j, _without_state(j)) for j in wrong):
+    if all(_agrees(lab, j, _without_state(lab, j)) for j in wrong):
         return Finding(
             "gradient of the final state ignored",
             f"the gradients of {named} are those of the output alone",
@@ -105,11 +126,12 @@ def _wrong(lab: Laboratory, wrong: Sequence[GradientJudgement]) -> Finding:
     )
 
 
-def _without_state(judgement: GradientJudgement) -> dict[str, Array]:
+def _without_state(lab: Laboratory, judgement: GradientJudgement) -> dict[str, Array]:
     """The gradients of the part of the functional that reads the output."""
-    functional = judgement.yardstick.functional
+    functional, case, c = judgement.yardstick.functional, judgement.case, lab.convention
     alone = Cotangent(functional.output, np.zeros_like(functional.state))
-    return float64_gradients(judgement.case, alone).values
+    gradients = float64_gradients(c.as_seen(case), alone)
+    return through(gradients, passages(c, case), c.differentiated(case)).values
 
 
 def _agrees(lab: Laboratory, judgement: GradientJudgement, values: dict[str, Array]) -> bool:

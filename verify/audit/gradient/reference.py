@@ -23,7 +23,7 @@ class Gradients:
     """The exact gradients up to stated errors, by field.
 
     Args:
-        values: each of its input's shape.
+        values: each of its input's shape; ``[HV]`` for ``sink``, the logit that all tokens of a head share.
         errors: bounds of the errors' norms, over the axes of `row_axes`.
         terms: per output head: ``subtracted``, the sizes of the terms that add up to the gradient of a sum of
             gates, q dq and those of the vectors that keys are made of, ``[B, T, HV, K]``; and the gradient of
@@ -50,6 +50,7 @@ def float64_gradients(case: Case, functional: Cotangent) -> Gradients:
     else:
         parts = (directed.gradients if case.kind.directed else _recurrence)(case, functional)
     terms = {name: parts.pop(name)[0] for name in _TERMS if name in parts}
+    sink = parts.pop("sink", None)
     if "subtracted" in terms:
         terms["subtracted"] = terms["subtracted"] + np.abs(case.spread("q") * parts["q"][0])
     values, errors = {}, {}
@@ -58,6 +59,10 @@ def float64_gradients(case: Case, functional: Cotangent) -> Gradients:
         group = case.shape.HV // case.shape.H
         adding = group * U * gathered(case, field, norm(case, field, spread)) if group > 1 else 0.0
         errors[field] = gathered(case, field, error) * (1 + 64 * U) + adding + _UNDERFLOW
+    if sink is not None:
+        values["sink"], errors["sink"] = (x.sum((0, 1)) for x in sink)
+        rounded = case.shape.B * case.shape.T * U * np.abs(sink[0]).sum((0, 1))
+        errors["sink"] = (errors["sink"] + rounded) * (1 + 64 * U) + _UNDERFLOW
     return Gradients(values, errors, terms)
 
 
@@ -212,7 +217,13 @@ def _attention(case: Case, functional: Cotangent) -> dict[str, tuple[Array, Arra
         "k": (scale * (d_logit.swapaxes(-1, -2) @ q), abs(scale) * (sizes.swapaxes(-1, -2) @ norms[0])),
         "v": (p.swapaxes(-1, -2) @ d_output, (p_error + inner * share).swapaxes(-1, -2) @ norms[2]),
     }
-    return {
+    found = {
         name: (value.swapaxes(1, 2), error[..., 0].swapaxes(1, 2) * up * up)
         for name, (value, error) in parts.items()
     }
+    if case.kind.sink is not None:
+        # The weights of a query and its sink add up to 1, and the sink has no value.
+        share, share_error = attention.sink_weights(case)
+        error = _product(share, share_error, np.abs(mean), mean_error) + U * np.abs(share * mean)
+        found["sink"] = tuple(x[..., 0].swapaxes(1, 2) for x in (-share * mean, error * up))
+    return found

@@ -52,9 +52,9 @@ def cells(
     """The cases of an audit, all of which the convention accepts.
 
     "fast" has every class at two short and two long lengths, one of each with a state, so that every length
-    meets a quarter of the classes or more and every class crosses a chunk with a state; "standard" has every
-    class at every length, every shape, with and without a state, and wide shapes at one length; "thorough"
-    draws all of that twice, and has sequences of many chunks with heads of 64 and 128.
+    meets a quarter of the classes or more and every class crosses a chunk with a state; "standard" has those,
+    and every class at every length, every shape, with and without a state, and wide shapes at one length;
+    "thorough" draws all of that twice, and has sequences of many chunks with heads of 64 and 128.
 
     Args:
         mechanism: one of ``verify.audit.mechanism.MECHANISMS``.
@@ -70,7 +70,9 @@ def cells(
         raise unknown_name("budget", budget, BUDGETS)
     check_dtype(dtype)
     names = classes(named(mechanism))
-    plan = list((_fast if budget == "fast" else _standard)(convention, names))
+    plan = list(_fast(convention, names))
+    if budget != "fast":
+        plan += _standard(convention, names)
     further = list(_long(convention, names)) if budget == "thorough" else []
     yield from _cells(mechanism, dtype, convention, plan + further, seed)
     if budget == "thorough":
@@ -105,20 +107,21 @@ def gradient_cells(cases: Sequence[Case], budget: str) -> list[Case]:
     """Those of an audit's cases to differentiate too.
 
     With "fast" one of each class, of more tokens than a chunk and with an initial state, where the convention
-    takes such cases; with "standard" one of each class and length; with "thorough" every one that "standard"
-    has too and the long ones.
+    takes such cases; with "standard" those, and one of each class and length; with "thorough" those, and
+    every one that "standard" has too and the long ones.
 
     Exact classes are left out: backward, intermediate results need not be integers.
     """
     real = [case for case in cases if case.name not in _INTEGER_CLASSES]
-    if budget != "fast":
-        parts = ("name", "shape", "state") if budget == "thorough" else ("name", "T")
-        return list({_described(case, parts): case for case in reversed(real)}.values())[::-1]
     chosen: dict[str, Case] = {}
     for case in real:
         best = chosen.setdefault(case.name, case)
         chosen[case.name] = max(best, case, key=_telling)
-    return list(chosen.values())
+    if budget == "fast":
+        return list(chosen.values())
+    parts = ("name", "shape", "state") if budget == "thorough" else ("name", "T")
+    ordered = [*chosen.values(), *real]
+    return list({_described(case, parts): case for case in reversed(ordered)}.values())[::-1]
 
 
 def _described(case: Case, parts: tuple[str, ...]) -> tuple[object, ...]:

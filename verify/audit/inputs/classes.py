@@ -20,6 +20,7 @@ from verify.audit.inputs.draws import (
     fixed_beta,
     gaussian_keys,
     huge_gate,
+    infinite_gate,
     long_queries,
     middle_reset_gate,
     mild_gate,
@@ -69,7 +70,9 @@ class InputClass:
         return self.needs <= mechanism.features
 
 
-GATE, BETA, LOGITS, DIRECTIONS = (frozenset({w}) for w in ("gate", "beta", "logits", "directions"))
+GATE, BETA, LOGITS, DIRECTIONS, SCALE = (
+    frozenset({word}) for word in ("gate", "beta", "logits", "directions", "scale")
+)
 _GATES: tuple[tuple[str, str, Gate], ...] = (
     ("gate-zero", "the ungated delta rule", no_gate),
     ("gate-strong", "exponents beyond the range of float32", strong_gate),
@@ -129,8 +132,18 @@ REAL_CLASSES = (
         )
     ),
     *(InputClass(name, why, keys, queries=own, needs=LOGITS) for name, why, keys, own in _LOGITS),
+    InputClass(
+        "gate-infinite",
+        "a decay of exactly 0 as a logarithm: differences of sums are inf - inf",
+        gate=infinite_gate,
+        needs=GATE,
+    ),
     InputClass("scale-negative", "the largest product is the smallest logit", needs=LOGITS, scale=-1.0),
-    InputClass("scale-zero", "a mask applied before the scale is 0 times infinity", needs=LOGITS, scale=0.0),
+    InputClass(
+        "scale-zero", "a scale of 0 taken for none; a mask before the scale is 0·inf", needs=SCALE, scale=0.0
+    ),
+    InputClass("scale-tiny", "logits that all but vanish", needs=LOGITS, scale=2.0**-40),
+    InputClass("scale-huge", "logits of thousands: one weight of 1", needs=LOGITS, scale=2.0**12),
 )
 
 _ROOM = 2.0**8

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from verify.audit.case import Array, Shape
+from verify.audit.case import RESET, Array, Shape
 from verify.numbers.formats import FLOAT32
 
 Draw = Callable[[np.random.Generator, Shape], Array]
@@ -16,8 +16,6 @@ Queries = Callable[[np.random.Generator, Shape, Array], Array]
 Sizes = Callable[[int], Array]
 """Sizes of the values of T tokens."""
 
-RESET = -1000.0
-"""A log decay whose exponential is 0 in every format."""
 _BLOCK = 16
 
 
@@ -117,6 +115,11 @@ def mixed_gate(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 def reset_gate(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Mild, but a full reset at one token in eight."""
     return np.where(rng.random(shape) < 1 / 8, RESET, mild_gate(rng, shape))
+
+
+def infinite_gate(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Mild, but a decay of exactly 0, whose logarithm is -inf, at one token in eight."""
+    return np.where(rng.random(shape) < 1 / 8, -np.inf, mild_gate(rng, shape))
 
 
 def block_start_gate(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

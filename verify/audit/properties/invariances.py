@@ -1,5 +1,6 @@
 """Properties of calls that ask for the same numbers in another way, held to the derived tolerances."""
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -12,8 +13,9 @@ from verify.audit.laboratory import Finding, Laboratory
 from verify.audit.properties.basic import Property
 from verify.model.verdict import Verdict
 
-COMPARISONS = 9
+COMPARISONS = 13
 """Comparisons with a tolerance that this module makes, for the false-alarm probability of the certificate."""
+_PAD = "pad"
 
 
 def separate_heads_and_sequences(lab: Laboratory) -> Property:
@@ -72,30 +74,55 @@ def repeated_run(lab: Laboratory) -> Property:
 
 
 def packed_sequences(lab: Laboratory) -> Property:
-    """Sequences of several lengths along T, told apart by their offsets."""
+    """Sequences of several lengths along T, told apart by their offsets; then with NaN between them."""
     name, statement = "packed sequences", "sequences packed along T give what separate calls give"
     convention = lab.convention
     if not convention.cu_seqlens:
         return Property(name, statement, None, "does not apply: the convention has no packed sequences")
     chunk = convention.chunk_size or 16
-    with_state = convention.takes_initial_state
-    lengths = (1, chunk // 2 + 1, chunk, chunk + 3)
-    cases = [
-        probe(convention, lab.dtype, n, seed=6 + i, initial_state=with_state, grouped=True)
-        for i, n in enumerate(lengths)
-    ]
+    cases = [_sequence(lab, n, 6 + i) for i, n in enumerate((1, chunk // 2 + 1, chunk, chunk + 3))]
+    found = _packed(lab, name, statement, cases)
+    if found.verdict is not Verdict.SAMPLED:
+        return found
+    pads = [_nothing(_sequence(lab, n, 10 + n)) for n in (3, 1, chunk)]
+    alternating = [x for pair in itertools.zip_longest(cases, pads) for x in pair if x is not None]
+    apart = _packed(lab, name, statement, alternating)
+    if apart.verdict is None:
+        return dataclasses.replace(found, detail=f"{found.detail}; NaN is refused: {apart.detail}")
+    if apart.verdict is Verdict.SAMPLED:
+        return dataclasses.replace(found, detail=f"{found.detail}; with NaN between them: {apart.detail}")
+    said = "pads of NaN between packed sequences, sequences of their own by the offsets, reach the others"
+    finding = Finding("packed sequences: pads between them take part", said, apart.detail)
+    return Property(name, statement, Verdict.REFUTED, said, finding)
+
+
+def _sequence(lab: Laboratory, tokens: int, seed: int) -> Case:
+    c = lab.convention
+    return probe(c, lab.dtype, tokens, seed=seed, initial_state=c.takes_initial_state, grouped=True)
+
+
+def _nothing(case: Case) -> Case:
+    """A sequence of NaN, from a state that is a state."""
+    return case.replace(**{f: np.full_like(case.arrays()[f], np.nan) for f in case.kind.tokens}, name=_PAD)
+
+
+def _packed(lab: Laboratory, name: str, statement: str, cases: Sequence[Case]) -> Property:
+    """All in one call, those that are not pads held to their own yardsticks; None for a refusal of NaN."""
     outcome = lab.subject.run_packed(cases)
+    lengths = [case.shape.T for case in cases]
     if outcome.problem is not None or outcome.output is None:
         said = "nothing came back" if outcome.problem is None else outcome.problem.message
+        padded = any(case.name == _PAD for case in cases)
+        if padded and outcome.problem is not None and outcome.problem.kind == "raised":
+            return Property(name, statement, None, said)
         finding = Finding("packed sequences fail", said, f"lengths {', '.join(map(str, lengths))}")
         return Property(name, statement, Verdict.REFUTED, said, finding)
-    ends = np.cumsum(lengths)
-    parts = []
-    for i, (end, length) in enumerate(zip(ends, lengths, strict=True)):
+    ends, parts = np.cumsum(lengths), []
+    for i, (case, end) in enumerate(zip(cases, ends, strict=True)):
         state = None if outcome.final_state is None else outcome.final_state[i : i + 1]
-        output = outcome.output[:, end - length : end]
+        output = outcome.output[:, end - case.shape.T : end]
         part = Outcome(output, state, outcome.output_dtype, outcome.state_dtype, None, outcome.seconds)
-        parts.append((cases[i], part))
+        parts += [] if case.name == _PAD else [(case, part)]
     return _judged(lab, name, statement, parts)
 
 

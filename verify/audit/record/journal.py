@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
 from verify.audit.record import codec
-from verify.model import digest
+from verify.model import certificate, digest
 
 T = TypeVar("T")
 Say = Callable[[str], None]
 """Told, in one sentence, what the user should know."""
-NAME = "journal.jsonl"
+NAME = certificate.JOURNAL
 
 
 class Journal:

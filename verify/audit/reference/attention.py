@@ -50,13 +50,25 @@ def length(x: Array) -> Array:
 
 def weights(case: Case) -> tuple[Array, Array]:
     """The attention matrix ``[B, HV, T, T]`` and a bound of each entry's error."""
+    shares, bound = _shares(case)
+    return shares[..., : case.shape.T], bound[..., : case.shape.T]
+
+
+def sink_weights(case: Case) -> tuple[Array, Array]:
+    """What a sink takes of every query, ``[B, HV, T, 1]``, and a bound of each entry's error."""
+    shares, bound = _shares(case)
+    return shares[..., case.shape.T :], bound[..., case.shape.T :]
+
+
+def _shares(case: Case) -> tuple[Array, Array]:
+    """The weights, with a sink's in a last column."""
     powers, error = _numerators(case)
     total = powers.sum(-1, keepdims=True)
     below = error.sum(-1, keepdims=True) + _gamma(case.shape.T + 1) * np.abs(powers).sum(-1, keepdims=True)
     shares = powers / _nonzero(total)
     up = 1 + 2 * (case.shape.T + 64) * U
     bound = (_over(error + np.abs(shares) * below, total - below) * up + 2 * U * np.abs(shares)) * up
-    return shares[..., : case.shape.T], bound[..., : case.shape.T]
+    return shares, bound
 
 
 def rates(case: Case) -> tuple[Array, Array]:

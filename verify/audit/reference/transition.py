@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from verify.audit.case import Array, Case, Directions
+from verify.audit.reference.carried import Carried, Transition
 from verify.audit.reference.enclosed_exp import enclosed_exp
 from verify.audit.reference.recurrence import LOST, SMALLEST, U, decay_rounding, frobenius, row_norm
 
@@ -18,7 +19,8 @@ class Step:
     """One token, all sequences and heads at once.
 
     Arrays ``[B, HV, K, V]`` (before, decayed, after) and ``[B, HV, V]`` (held), bounds of their errors
-    ``[B, HV]`` in the Frobenius and 2-norm; ``size``: that norm of ``after``.
+    ``[B, HV]`` in the Frobenius and 2-norm; ``size``: that norm of ``after``; ``error``: with the directions
+    in which ``after`` errs.
     """
 
     before: Array
@@ -30,6 +32,7 @@ class Step:
     decayed_error: Array
     held_error: Array
     after_error: Array
+    error: Carried
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,19 @@ class Setting:
         rounding = decay_rounding(alpha_error, up)
         return cls(way, q, alpha, alpha_error, rounding, widest, norm * up, stretch, lengths, gamma, up)
 
+    def transition(self, t: int) -> Transition:
+        """That of one token."""
+        out, read = (self.lengths[name][:, t] for name in ("out", "read"))
+        return Transition(
+            alpha=self.alpha[:, t],
+            out=self.way.out[:, t],
+            read=self.way.read[:, t],
+            before_decay=self.way.before_decay,
+            norm=self.norm[:, t],
+            size=np.maximum(self.widest[:, t], 1.0) * (1 + out * read) * self.up,
+            unsure=self.alpha_error[:, t].max(-1) + 4 * U,
+        )
+
 
 def _rank_one_norm(out: Array, read: Array, up: float) -> Array:
     """At least ||I + o r^T||_2, also where r has relative errors of a few u.
@@ -111,38 +127,42 @@ def float64(case: Case) -> tuple[Array, Array, Array, Array]:
     """Output, final state and bounds of their errors, over all sequences and heads at once.
 
     As in `recurrence.float64`: E bounds ||S~ - S||_F, and the next E is ||A||_2 E + local, A the transition,
-    whose norm is computed from the inputs and rounded up. It may exceed 1; then the bound grows with it. With
+    whose norm is computed from the inputs and rounded up. It may exceed 1; then the directions of the error,
+    which `carried` follows, give the smaller bound. With
     d = alpha S~, p = read^T S~ or read^T d, c = out p^T and w = key value^T, each rounded,
 
         local <= stretch r ||d||_F + ||out|| (gamma_K + 2u) ||read|| ||S~ or d||_F
                  + 2u ||out|| ||p|| + 2u ||w||_F + u ||d||_F + u||S~'||_F,
 
     r the relative error of d, 2u for the products of inputs in read and value, and c and ||d + c|| by their
-    parts. The output row adds ||scale q|| (E + (gamma_K + 2u) ||S~||_F). All of it is multiplied by
-    1 + 2 (K V + K + 64) u, more than it can round.
+    parts. The output row adds what scale q reads of E, and ||scale q|| (gamma_K + 2u) ||S~||_F. All of it is
+    multiplied by 1 + 2 (K V + K + 64) u, more than it can round.
 
     Raises:
         RequestError: a gate is not a number.
     """
     c, s = Setting.of(case), case.shape
     query = np.linalg.norm(c.q, axis=-1) * c.up + LOST
-    state, error = _start(case), np.zeros((s.B, s.HV))
+    state, error = _start(case), Carried.nothing(s.B, s.HV, s.K)
     output, output_error = np.empty((s.B, s.T, s.HV, s.V)), np.empty((s.B, s.T, s.HV))
     for t, step in enumerate(steps(case, c)):
-        state, error = step.after, step.after_error
+        state, error = step.after, step.error
         output[:, t] = down(state, c.q[:, t])
-        own = (c.gamma + 2 * U) * step.size + (s.K + 1) * (s.V + 1) * SMALLEST
-        output_error[:, t] = query[:, t] * (error + own) * c.up + (s.K + 1) * (s.V + 1) * SMALLEST
-    return output, state, output_error, error
+        # The scaled query is rounded once.
+        own = (c.gamma + 2 * U) * step.size + 2 * U * error.length + (s.K + 1) * (s.V + 1) * SMALLEST
+        seen = error.along(c.q[:, t]) + query[:, t] * own
+        output_error[:, t] = seen * c.up + (s.K + 1) * (s.V + 1) * SMALLEST
+    return output, state, output_error, error.shortest
 
 
 def steps(case: Case, c: Setting) -> Iterator[Step]:
     """The tokens one after another, with the bounds that `float64` derives."""
     s, way = case.shape, c.way
     tiny = 8 * (s.K + 1) * (s.V + 1) * SMALLEST
-    state, error = _start(case), np.zeros((s.B, s.HV))
+    state, carried = _start(case), Carried.nothing(s.B, s.HV, s.K)
     size = frobenius(state)
     for t in range(s.T):
+        error = carried.length
         read, out, key, value = (c.lengths[name][:, t] for name in ("read", "out", "key", "value"))
         lost = tiny * (1 + size) * (1 + read) * (1 + out) * (1 + key + value)
         decayed = c.alpha[:, t, ..., None] * state
@@ -159,16 +179,36 @@ def steps(case: Case, c: Setting) -> Iterator[Step]:
         size, moved = frobenius(after), out * row_norm(held) * c.up
         local = c.stretch[:, t] * from_decay + out * own + 2 * U * (moved + key * value)
         local += U * (held_size + size) + lost
-        after_error = (c.norm[:, t] * error + local) * c.up
+        carried = carried.moved(c.transition(t)).grown(local * c.up)
         held_error = (read * source_error + own) * c.up
-        yield Step(state, decayed, held, after, size, error, decayed_error, held_error, after_error)
-        state, error = after, after_error
+        yield Step(
+            before=state,
+            decayed=decayed,
+            held=held,
+            after=after,
+            size=size,
+            before_error=error,
+            decayed_error=decayed_error,
+            held_error=held_error,
+            after_error=carried.length,
+            error=carried,
+        )
+        state = after
 
 
 def growth(case: Case) -> float:
     """At least the largest factor by which transitions lengthen what was there before."""
-    norms = np.maximum(Setting.of(case).norm, 1.0)
-    return float(np.prod(norms, axis=1).max(initial=1.0)) * (1 + 2 * case.shape.T * U)
+    c, s = Setting.of(case), case.shape
+    norms = np.maximum(c.norm, 1.0)
+    most = float(np.prod(norms, axis=1).max(initial=1.0)) * (1 + 2 * s.T * U)
+    if most == 1.0:
+        return most
+    # An error of length 1 from every token is longer than what any of them has become.
+    carried, longest = Carried.nothing(s.B, s.HV, s.K), 1.0
+    for t in range(s.T):
+        carried = carried.moved(c.transition(t)).grown(np.ones((s.B, s.HV)))
+        longest = max(longest, float(carried.length.max()))
+    return min(most, longest)
 
 
 def down(matrix: Array, column: Array) -> Array:

@@ -4,6 +4,11 @@ Every step tries a few moves, the improving ones also together, and goes on from
 is the error in proportion to a prediction from few runs of the model; only the case that is reached is
 judged, by a tolerance of its own.
 
+Moves are steps along one kind of input at a time, and both sides of one random direction in all entries at
+once, whose better side is an ascent by simultaneous perturbation (Spall, IEEE Trans. Automatic Control 37,
+1992). The kernel is not differentiated: a direction that follows its own rounding errors is one of a
+continuum, and no count of the cases that can be reached, as below, would hold.
+
 False alarms. That case was chosen because its error is large, so its tolerance must hold for every case that
 the search could have chosen. Moves are drawn from the seed and the step, so where a climb gets depends on
 nothing but the start and, per step, on which of m moves improve and which case of the m and their composition
@@ -25,8 +30,8 @@ from verify.audit.judge import Judgement, judge
 from verify.audit.laboratory import Laboratory
 from verify.audit.reference.results import float64_reference
 from verify.audit.search.moves import Limits, Move, draw_moves
-from verify.audit.tolerance.bounds import row_errors
-from verify.audit.tolerance.prediction import Algorithm, predict
+from verify.audit.tolerance.predicted.bounds import row_errors
+from verify.audit.tolerance.predicted.prediction import Algorithm, predict
 from verify.model.errors import RequestError
 
 NAME = "climbed"
@@ -171,7 +176,7 @@ def pressure(lab: Laboratory, case: Case) -> float:
     seen, algorithm = c.as_seen(case), Algorithm.of(c, case.dtype)
     try:
         reference = float64_reference(seen)
-        prediction = predict(seen, reference, algorithm, runs=_SEARCH_RUNS)
+        prediction = predict(seen.with_finite_gates(), reference, algorithm, runs=_SEARCH_RUNS)
     except RequestError:
         return -np.inf
     outcome = lab.run(case)

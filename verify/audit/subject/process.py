@@ -15,6 +15,7 @@ from verify.audit.gradient.functional import Cotangent
 from verify.audit.subject import rawbits
 from verify.audit.subject.connection import Worker, interpreter
 from verify.audit.subject.handing import cotangents, places
+from verify.audit.subject.returned import outcome
 from verify.audit.subject.target import Target
 from verify.model.errors import EnvironmentProblem, RequestError
 
@@ -194,7 +195,8 @@ class Subject:
             return self._lost(worker, Problem("timeout", message), start)
         except (EOFError, OSError, ValueError):
             return self._lost(worker, Problem("killed", f"the target {worker.cause_of_death()}"), start)
-        return self._outcome(case, report, sequences)
+        memory = self._memory_limit_gib
+        return outcome(self.convention, self._folder.name, case, report, sequences or case.shape.B, memory)
 
     def _start(self) -> Worker:
         worker = Worker(self._python, self._threads)
@@ -270,54 +272,3 @@ class Subject:
         worker.end()
         self._worker = None
         return Outcome(None, None, "", "", problem, time.perf_counter() - start)
-
-    def _outcome(self, case: Case, report: dict[str, Any], sequences: int | None) -> Outcome:
-        seconds = report["seconds"]
-        if report["kind"] is not None:
-            message = report["message"]
-            if report["kind"] == "raised":
-                message = f"the target raised {message}"
-            elif report["kind"] == "memory":
-                message = f"the target ran out of its {self._memory_limit_gib:g} GiB of memory: {message}"
-            return Outcome(None, None, "", "", Problem(report["kind"], message), seconds)
-        arrays, dtypes, problem = self._read_back(case, report["tensors"], sequences)
-        if report["mutated"] is not None:
-            problem = Problem("inputs-mutated", report["mutated"])
-        output, state = arrays.get("output"), arrays.get("final_state")
-        return Outcome(
-            output=None if output is None else self.convention.our_tokens(case, output),
-            final_state=None if state is None else self.convention.our_state(case, state),
-            output_dtype=dtypes["output"],
-            state_dtype=dtypes.get("final_state", ""),
-            problem=problem,
-            seconds=seconds,
-            gradients={
-                field: self.convention.own_gradient(case, field, arrays[f"d_{name}"])
-                for field, name in self.convention.arguments.items()
-                if f"d_{name}" in arrays and field in case.arrays()
-            },
-        )
-
-    def _read_back(
-        self, case: Case, headers: list[dict[str, Any]], sequences: int | None
-    ) -> tuple[dict[str, Array], dict[str, str], Problem | None]:
-        """Arrays that have the promised shape, every dtype, and the first broken promise."""
-        c, promised = self.convention, self.convention.promised(case, sequences or case.shape.B)
-        for field, (array, dtype) in c.inputs(case).items():
-            promised[f"d_{c.arguments[field]}"] = array.shape, dtype
-        arrays, problem = {}, None
-        with open(Path(self._folder.name, "output"), "rb") as file:
-            for header in headers:
-                raw, name, dtype = file.read(header["bytes"]), header["name"], header["dtype"]
-                shape, expected = promised[name]
-                got = tuple(header["shape"])
-                if dtype != expected:
-                    message = f"{name} came back in {dtype}; the convention says {expected}"
-                    problem = problem or Problem("wrong-dtype", message)
-                if got != shape:
-                    message = f"{name} came back with shape {got}; the convention says {shape}"
-                    message += c.other_layout(name, got, shape)
-                    problem = problem or Problem("wrong-shape", message)
-                elif dtype in rawbits.FORMATS:
-                    arrays[name] = rawbits.decode(raw, dtype, got)
-        return arrays, {h["name"]: h["dtype"] for h in headers}, problem

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from verify.audit.tolerance.rounding import StochasticRounding
+from verify.audit.tolerance.predicted.rounding import StochasticRounding
 from verify.numbers.formats import FLOAT32, Format
 
 _U = 2.0**-24
@@ -38,15 +38,20 @@ class TensorCore:
         """How many steps in a row a sum of that many products takes."""
         return max(1, math.ceil(terms / self.width))
 
-    def growth(self, terms: int) -> Fraction:
-        """Largest error of a sum of products, over the sum of their and the addend's absolute values.
+    @property
+    def one(self) -> Fraction:
+        """Largest error of one step, over the sum of the absolute values of its terms.
 
-        Each step errs by at most n 2^-f M + 2^-23 (|S| + n 2^-f M) (claim kernel.tensor-core-sum), n <= width
-        + 1, where M and |S| are at most the sum of the absolute values of all terms and of the errors so far.
+        It errs by at most n 2^-f M + 2^-23 (|S| + n 2^-f M) (claim kernel.tensor-core-sum), n <= width + 1,
+        where M and |S| are at most that sum.
+
+        A sum of k steps errs by at most (1 + one)^k - 1 times the sum of the absolute values of its products
+        and of the addend. For a step takes the sum so far, off by |e| <= ((1 + one)^k - 1) A, A the sum of
+        the absolute values of what was added until then, and products of sizes P. It errs by at most
+        one (A + |e| + P) itself, so that after it |e| <= ((1 + one)^(k + 1) - 1) (A + P).
         """
         lost = Fraction(self.width + 1, 2**self.fraction)
-        one = lost + Fraction(1, 2**23) * (1 + lost)
-        return (1 + one) ** self.steps(terms) - 1
+        return lost + Fraction(1, 2**23) * (1 + lost)
 
 
 _CORES = {"volta": (23, 4, 4), "ampere": (24, 8, 4), "hopper": (25, 16, 8)}

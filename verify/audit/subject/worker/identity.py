@@ -63,6 +63,7 @@ def referred(thing: Any) -> Iterator[Any]:
         yield from vars(thing).values()
         return
     yield from _cells(thing)
+    yield from (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values())
     for code in _codes(thing.__code__):
         if "ops" in code.co_names:
             # An operator registered with torch is called by its name there.

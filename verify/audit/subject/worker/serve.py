@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .identity import identify, refuse_triton_without_gpu
-from .large import on_meta, triton_sources
+from .large import launches, on_meta, triton_sources
 from .lookup import CannotStart, describe, find, load_module
 from .places import broken_promise, prepare, written
 from .sources import sources
@@ -206,6 +206,9 @@ def main() -> None:
             continue
         if request.get("ask") == "shapes":
             answer(on_meta(function, request, unpack))
+            continue
+        if request.get("ask") == "launches":
+            answer(launches(function, request, unpack))
             continue
         if request.get("ask") == "triton":
             answer({"kernels": triton_sources(function)})

@@ -1,0 +1,1 @@
+"""Offsets past 32 bits, read from the source of Triton kernels."""

@@ -1,0 +1,1 @@
+"""Worst cases over all roundings: bounds that no correct kernel exceeds."""

@@ -1,0 +1,1 @@
+"""Worst cases that follow along which keys an error of the state lies."""

@@ -1,0 +1,1 @@
+"""Worst cases of gradients."""
