@@ -7,6 +7,10 @@
 The kernel is certified once per marker and dtype, with the classes of the items that were selected, when the
 first of them runs. An item passes when nothing that it names was refuted or left undecided, and is skipped
 when its property does not apply to the kernel.
+
+A finished certificate is found again while nothing it depends on changed. With ``certify_results`` an
+interrupted session is continued too: what was judged before is not judged again. ``--certify-fresh`` does
+without both.
 """
 
 from collections.abc import Callable, Iterator
@@ -94,9 +98,14 @@ _certificates = pytest.StashKey[dict[tuple[Request, str], Made]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """One setting: where certificates and reproducers go."""
+    """Where certificates and reproducers go, and whether earlier ones are taken."""
     parser.addini(
         "certify_results", "folder of the certificates; by default pytest's temporary one", default=""
+    )
+    parser.getgroup("certify").addoption(
+        "--certify-fresh",
+        action="store_true",
+        help="certify anew: take no earlier certificate, and nothing an interrupted session judged",
     )
 
 
@@ -188,37 +197,38 @@ def _certificate(
         results = session.config.getini("certify_results")
         name = "".join(c if c.isalnum() else "-" for c in f"{part.request.target}-{part.dtype}").strip("-")
         folder = session.config.rootpath / results / name if results else temporary.mktemp("certify") / name
-        made[key] = _make(part, _classes(session, part), folder)
+        fresh = session.config.getoption("certify_fresh")
+        made[key] = _make(part, _classes(session, part), folder, fresh)
     found = made[key]
     if isinstance(found, str):
         pytest.fail(found, pytrace=False)
     return found
 
 
-def _make(part: Part, classes: tuple[str, ...] | None, folder: Path) -> Made:
-    from verify.audit.certify import certify as run
-    from verify.model import certificate
+def _make(part: Part, classes: tuple[str, ...] | None, folder: Path, fresh: bool) -> Made:
+    from verify.audit.record.finished import certified
+    from verify.audit.request import Request as Asked
     from verify.model.environment import cache_folder
     from verify.model.errors import AttnproofError
 
     asked = part.request
+    request = Asked(
+        asked.target,
+        asked.mechanism,
+        asked.convention,
+        dtype=part.dtype,
+        budget=asked.budget,
+        seed=asked.seed,
+        classes=classes,
+        gradients=asked.gradients,
+        reference=asked.reference,
+    )
     try:
-        data = run(
-            asked.target,
-            asked.mechanism,
-            asked.convention,
-            dtype=part.dtype,
-            budget=asked.budget,
-            seed=asked.seed,
-            classes=classes,
-            gradients=asked.gradients,
-            reference=asked.reference,
-            cache=cache_folder(),
-            folder=folder,
+        data, _ = certified(
+            request, folder, cache=None if fresh else cache_folder(), resume=not fresh, say=print
         )
     except AttnproofError as error:
         return str(error)
-    certificate.write(folder / "certificate.json", data)
     return data, folder
 
 

@@ -6,10 +6,8 @@ from typing import Any
 from verify.engines.points import SEED
 from verify.model import certificate, digest, environment
 from verify.model.claim import Claim
+from verify.model.registered import REQUESTS
 from verify.prove import settle
-
-ROOM = "requests"
-"""The room that certificates of requests name: they have no file of their own."""
 
 
 def answer(claim: Claim, given: Any) -> dict[str, Any]:
@@ -20,7 +18,7 @@ def answer(claim: Claim, given: Any) -> dict[str, Any]:
         given: what the user gave, as JSON data; its hash stands where a claim of the registry has that of
             its file.
     """
-    made = certificate.of_claim(settle(claim), ROOM, digest.of_json(given), environment.describe(SEED))
+    made = certificate.of_claim(settle(claim), REQUESTS, digest.of_json(given), environment.describe(SEED))
     return certificate.seal(made)
 
 

@@ -79,6 +79,51 @@ def test_a_wrong_kernel_fails_with_reason_and_reproducer(run: Run, pytester: pyt
     assert any(failure is not None and "missing scale" in (failure.text or "") for failure in failures)
 
 
+INTERRUPTED = """
+import os, pathlib, signal
+from kernels.delta.recurrent import recurrent_delta
+
+here = pathlib.Path(__file__).parent
+if (here / "broken").exists():
+    raise RuntimeError("broken")
+
+calls = []
+
+def f(q, k, v, beta, **rest):
+    calls.append(q.shape)
+    if (here / "stop").exists() and len(calls) == 3:
+        (here / "stop").unlink()
+        os.kill(os.getppid(), signal.SIGINT)
+    return recurrent_delta(q, k, v, beta, **rest)
+"""
+
+
+def test_an_interrupted_session_is_continued_and_a_finished_certificate_is_found_again(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    """A kernel that breaks by a file nobody declared passes from the cache, and fails when made anew."""
+    pytester.makeini("[pytest]\ncertify_results = certified")
+    # Where the tests run as a background job of a shell, SIGINT is ignored.
+    pytester.makeconftest("import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)")
+    pytester.path.joinpath("kernel.py").write_text(INTERRUPTED, encoding="utf-8")
+    pytester.path.joinpath("stop").touch()
+    options = ("target='kernel.py:f', mechanism='delta', classes=['integer']", "-k", "float32-integer", "-s")
+    run(*options)
+    (journal,) = (pytester.path / "certified").glob("*/journal.jsonl")
+    steps = journal.read_bytes().count(b"\n") - 1
+    assert steps > 0
+    result = run(*options, "--junitxml=report.xml")
+    result.assert_outcomes(passed=1, deselected=len(PROPERTIES))
+    result.stdout.fnmatch_lines([f"*resuming: {steps} steps were judged before*"])
+    assert not journal.exists()
+    assert len(list(ElementTree.parse(pytester.path / "report.xml").iter("testcase"))) == 1
+    pytester.path.joinpath("broken").touch()
+    run(*options).assert_outcomes(passed=1, deselected=len(PROPERTIES))
+    result = run(*options, "--certify-fresh")
+    result.assert_outcomes(failed=1, deselected=len(PROPERTIES))
+    result.stdout.fnmatch_lines(["*RuntimeError: broken*"])
+
+
 @pytest.mark.parametrize(
     ("marker", "said"),
     [

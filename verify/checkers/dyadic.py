@@ -8,6 +8,8 @@ from fractions import Fraction
 from math import isqrt
 from typing import NamedTuple
 
+from verify.checkers.enclosure import enclosed
+
 BITS = 160
 ONE = 1 << BITS
 GUARD = 64
@@ -53,7 +55,7 @@ class Dyadic(NamedTuple):
         return Dyadic(ONE * ONE // self.high, -(-ONE * ONE // self.low))
 
     def __str__(self) -> str:
-        return f"[{self.low / ONE:.6g}, {self.high / ONE:.6g}]"
+        return enclosed(Fraction(self.low, ONE), Fraction(self.high, ONE))
 
 
 def _product(x: Dyadic, y: Dyadic) -> tuple[int, int]:

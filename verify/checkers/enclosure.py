@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from typing import Self
 
@@ -10,11 +10,35 @@ BITS = 256
 """Ends are rounded outwards to multiples of 2**-BITS relative to their size."""
 LARGEST = 10**5
 """Largest exponent treated: e^x is kept as an exact fraction of that many digits."""
+_MOST_DIGITS = 12
+"""Of an end of an interval, for reading."""
 
 
 def decimal(value: Fraction) -> str:
     """Six significant digits, for reading only; of any size, unlike a float."""
     return f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"
+
+
+def enclosed(low: Fraction, high: Fraction) -> str:
+    """All numbers from ``low`` to ``high`` as text: ends rounded outwards, to digits that tell them apart.
+
+    Where that takes more than 12, as midpoint ± radius, which contains all of them too.
+    """
+    apart = (
+        _quotient(max(abs(low), abs(high)) / (high - low), 2, ROUND_CEILING).adjusted() if low < high else 0
+    )
+    digits = max(apart + 3, 6) if low < high else _MOST_DIGITS
+    if digits <= _MOST_DIGITS:
+        ends = _quotient(low, digits, ROUND_FLOOR), _quotient(high, digits, ROUND_CEILING)
+        return f"[{ends[0]:g}, {ends[1]:g}]"
+    middle = _quotient((low + high) / 2, _MOST_DIGITS, ROUND_HALF_EVEN)
+    radius = max(high - Fraction(middle), Fraction(middle) - low)
+    return f"{middle:g} ± {_quotient(radius, 2, ROUND_CEILING):g}"
+
+
+def _quotient(value: Fraction, digits: int, rounding: str) -> Decimal:
+    with localcontext(prec=digits, rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN):
+        return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def _rounded(value: Fraction, *, up: bool) -> Fraction:
@@ -58,7 +82,7 @@ class Interval:
         return self * Interval(1 / other.high, 1 / other.low)
 
     def __str__(self) -> str:
-        return f"[{decimal(self.low)}, {decimal(self.high)}]"
+        return enclosed(self.low, self.high)
 
     @property
     def excludes_zero(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from verify.cli.options import CORES, Cores
 from verify.model.errors import RequestError, ResultFileError
 
 Paths = Annotated[
@@ -13,21 +14,20 @@ Paths = Annotated[
 ]
 
 
-def recheck(paths: Paths = None) -> int:
+def recheck(paths: Paths = None, jobs: Cores = CORES) -> int:
     """Re-verify certificates without the engines.
 
-    Checks that a file is whole and unedited, fits its schema, that its verdicts follow from its evidence,
-    and lets the small independent checkers judge the evidence again. Exit code 1 if any certificate fails.
+    Checks that a file is whole and unedited, fits its schema, that its verdicts follow from its evidence and
+    its sentences are those of the claim, and lets the small independent checkers judge the evidence again.
+    Exit code 1 if any certificate fails.
     """
-    from verify.recheck import recheck as again
+    from verify.recheck import recheck_all
 
     files = _files(paths or [Path("attnproof-results")])
     failed = broken = 0
-    for path in files:
-        try:
-            outcome = again(path)
-        except ResultFileError as problem:
-            print(f"unusable  {problem}")
+    for path, outcome in recheck_all(files, jobs):
+        if isinstance(outcome, ResultFileError):
+            print(f"unusable  {outcome}")
             broken += 1
             continue
         failed += bool(outcome.faults)
@@ -42,7 +42,11 @@ def _files(paths: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted([*path.rglob("claims/*.json"), *path.rglob("certificate.json")])
+            found += sorted(
+                file
+                for file in path.rglob("*.json")
+                if file.resolve().parent.name == "claims" or file.name == "certificate.json"
+            )
         elif path.exists():
             found.append(path)
         else:

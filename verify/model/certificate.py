@@ -17,6 +17,8 @@ VERSION = 1
 """Version of both formats; a reader refuses anything newer."""
 CLAIM_FORMAT = "attnproof/claim"
 KERNEL_FORMAT = "attnproof/kernel"
+JOURNAL = "journal.jsonl"
+"""What lies beside the place of a kernel's certificate until it is finished: the steps judged so far."""
 SCHEMAS = {CLAIM_FORMAT: "claim.schema.json", KERNEL_FORMAT: "kernel.schema.json"}
 
 

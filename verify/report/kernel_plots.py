@@ -5,6 +5,9 @@ from typing import Any
 
 from verify.report.plots import FAINT, FIRST, GROUND, INK, SECOND, Plot, draw, plain_log_labels
 
+TOKENS = "tokens-"
+"""What the names of the figures of single classes begin with; they come last."""
+
 
 def figures(data: dict[str, Any]) -> list[Plot]:
     """The bars over all classes, then one figure per class from its worst cell."""
@@ -110,7 +113,7 @@ def _tokens(name: str, cell: dict[str, Any]) -> list[Plot]:
         f"Error and tolerance per token on a log scale for {name}: largest error "
         f"{cell['output']['max_abs_error']}, largest error over tolerance {cell['output']['worst_ratio']}."
     )
-    return [draw(f"tokens-{name}", caption, alt, paint)]
+    return [draw(f"{TOKENS}{name}", caption, alt, paint)]
 
 
 def _runs(values: list[float]) -> list[tuple[int, int]]:

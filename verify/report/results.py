@@ -68,7 +68,10 @@ def load(folder: Path) -> Results:
                 kernels.append(Kernel(path.parent.name, path.parent, data))
         except ResultFileError as problem:
             place = path.relative_to(folder).as_posix()
-            broken.append(Broken(place, str(problem).replace(str(path), "the file")))
+            why = str(problem).replace(str(path), "the file")
+            if not path.exists() and (path.parent / certificate.JOURNAL).exists():
+                why = "the certification is not finished: run it again with --resume"
+            broken.append(Broken(place, why))
     if not claims and not kernels and not broken:
         raise RequestError(
             f"{folder} holds no results (claims/*.json or certify/*/certificate.json);"

@@ -177,10 +177,14 @@ class _Site:
         gradient_rows = gradients.rows(kernel.data.get("gradients", []))
         script = (kernel.data["reproducer"] or {}).get("script")
         wrong = plain_numbers.refuted(kernel.data)
+        plots = _placed(kernel.slug, kernel_plots.figures(kernel.data))
+        tokens = [placed for placed in plots if placed[1].name.startswith(kernel_plots.TOKENS)]
         self._page(
             f"certify/{kernel.slug}/index.html",
             "certificate.html",
-            _placed(kernel.slug, kernel_plots.figures(kernel.data)),
+            plots,
+            bars=plots[: len(plots) - len(tokens)],
+            tokens=tokens,
             kernel=kernel,
             certificate=kernel.data,
             plain_columns=plain_numbers.COLUMNS,

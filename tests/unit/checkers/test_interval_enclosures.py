@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verify.checkers.enclosure import LARGEST, Interval, exp, softmax_read
+from verify.checkers.enclosure import LARGEST, Interval, enclosed, exp, softmax_read
 from verify.checkers.exponential_determinant import enclose
 
 RATIONALS = st.fractions(min_value=-60, max_value=60, max_denominator=1000)
@@ -83,3 +83,33 @@ def test_exponential_determinant_agrees_with_balls() -> None:
     with flint.ctx.workprec(600):
         matrix = flint.arb_mat([[ball(q * k).exp() for k in keys] for q in queries])
         assert encloses(enclose(queries, keys), matrix.det())
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        ("0", "1", "[0, 1]"),
+        ("-1", "1/3", "[-1, 0.333334]"),
+        ("1/2", "1/2", "[0.5, 0.5]"),
+        ("1/3", "1/3", "[0.333333333333, 0.333333333334]"),
+        ("-0.154571001", "-0.154570999", "[-0.154571001, -0.154570999]"),
+    ],
+)
+def test_an_enclosure_is_printed_with_digits_that_tell_its_ends_apart(low: str, high: str, text: str) -> None:
+    assert enclosed(Fraction(low), Fraction(high)) == text
+
+
+@settings(deadline=None)
+@given(RATIONALS, st.integers(0, 40), st.integers(0, 9))
+def test_a_printed_enclosure_contains_all_of_it(middle: Fraction, digits: int, width: int) -> None:
+    spread = (abs(middle) + 1) * width / Fraction(10) ** digits
+    text = enclosed(middle - spread, middle + spread)
+    if text.startswith("["):
+        low, high = map(Fraction, text[1:-1].split(", "))
+        assert low != high or not spread
+    else:
+        centre, radius = map(Fraction, text.split(" ± "))
+        low, high = centre - radius, centre + radius
+    assert low <= middle - spread
+    assert middle + spread <= high
+    assert high - low <= 4 * max(spread, Fraction(1, 10**11) * (abs(middle) + 1))

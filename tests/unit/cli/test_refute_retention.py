@@ -161,3 +161,11 @@ def test_many_values_and_strengths_in_rows(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text("[[1, 2]]", encoding="utf-8")
     with pytest.raises(RequestError, match="one number per token, not rows of 2"):
         request(tmp_path, "0.5,1", betas=str(tmp_path / "b.json"))
+
+
+def test_gates_given_as_numbers_name_their_certificate_by_what_they_are(tmp_path: Path) -> None:
+    for gates in ("9/10,1/2", "9/10,1/3", "9/10,1/2"):
+        assert retention(gates=gates, results=tmp_path) == 0
+    names = [path.name for path in (tmp_path / "claims").iterdir()]
+    assert len(names) == 2
+    assert all(name.startswith("request.retention-") for name in names)

@@ -1,8 +1,10 @@
 """What Coq is asked, and the falsehoods that engine and checker must not let through."""
 
+import dataclasses
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from verify.checkers import coq_assumptions
 from verify.engines import coq_engine
 from verify.model import coq_build
 from verify.model.errors import ClaimFileError, EnvironmentProblem
-from verify.model.evidence import Evidence
+from verify.model.evidence import Evidence, Obligation
 from verify.model.kernel_proof import KernelProof, of_claim, statements_digest
 from verify.model.verdict import Verdict
 
@@ -106,6 +108,57 @@ def test_an_emptied_statement_is_refuted_though_its_proof_compiles(judge: Judge)
     found = judge(proof, statements=emptied)
     assert [check.verdict for check in found.checks] == [Verdict.PROVED, Verdict.REFUTED]
     assert "not those of the manifest" in found.checks[1].detail
+
+
+@needs_coq
+def test_of_theorems_asked_about_together_only_the_bad_ones_are_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run accepts all that stand; an axiom, another type and a name that is none are found one by one."""
+    good = {
+        name: PROOF.removeprefix(HEADER).replace("sum_proof", f"{name}_proof") for name in ("good1", "good2")
+    }
+    bad = {
+        "cheat": "Axiom cheat : False.\nTheorem cheat_proof : sum.\nProof. destruct cheat. Qed.\n",
+        "weak": "Theorem weak_proof : True.\nProof. exact I. Qed.\n",
+    }
+    topic = tmp_path / "derivations" / "toy"
+    topic.mkdir(parents=True)
+    (topic / "statements.v").write_text(STATEMENTS, encoding="utf-8")
+    for name, text in (good | bad).items():
+        (topic / f"{name}.v").write_text(HEADER + text, encoding="utf-8")
+    names = {f"derivations/toy/{path.name}": path for path in topic.glob("*.v")}
+    monkeypatch.setattr(coq_build, "sources", lambda: names)
+    monkeypatch.setattr(coq_build, "folder", lambda: tmp_path / "build")
+    monkeypatch.setattr(coq_build, "sources_digest", coq_build.sources_digest.__wrapped__)
+    runs: list[int] = []
+    ask = coq_assumptions._ask
+
+    def counted(place: Path, theorems: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
+        runs.append(len(theorems))
+        return ask(place, theorems)
+
+    monkeypatch.setattr(coq_assumptions, "_ask", counted)
+
+    def claim(name: str, axioms: str = "none", **changed: str) -> Obligation:
+        made = KernelProof(
+            f"toy.{name}", axioms, (), "all", statements_digest(STATEMENTS), topic
+        ).obligation()
+        data = {**made.data, "statement": "Attnproof.derivations.toy.statements.sum", **changed}
+        return dataclasses.replace(made, data=data)
+
+    together = [claim("good1"), claim("good2"), claim("good1", "reals")]
+    coq_engine.build([str(claim(name).data["module"]) for name in good | bad])
+    assert {word.verdict for word in coq_assumptions.judge_together(together)} == {Verdict.PROVED}
+    assert runs == [2, 1]
+    mixed = [
+        *together,
+        *map(claim, bad),
+        claim("good1", theorem="I : True) I.\nFail Check (nothing"),
+        claim("missing"),
+    ]
+    words = [word.verdict for word in coq_assumptions.judge_together(mixed)]
+    assert words == [Verdict.PROVED] * 3 + [Verdict.REFUTED] * 3 + [Verdict.UNDECIDED]
 
 
 def test_comments_and_layout_do_not_count_as_statements() -> None:

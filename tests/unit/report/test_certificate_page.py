@@ -116,12 +116,14 @@ def test_the_worst_case_is_stated_or_said_to_be_unknown(tmp_path: Path) -> None:
     }
     for name, (entry, _, line) in expected.items():
         place = tmp_path / "results" / "certify" / name / "certificate.json"
-        certificate.write(place, made.kernel(worst_case=entry))
+        certificate.write(place, made.kernel(worst_case=entry, gradient_worst_case=entry))
         assert _worst_case_lines(entry)[0].endswith(line)
+        assert _worst_case_lines(entry, " of gradients")[0].startswith("  rigorous of gradients: ")
     site.write(tmp_path / "results", tmp_path / "out")
     for name, (_, said, _) in expected.items():
         page = (tmp_path / "out" / "certify" / name / "index.html").read_text("utf-8")
-        assert said in page, name
+        assert page.count(said) == 2, name
+        assert page.index("<h2>Worst case</h2>") < page.index("<h2>Worst case of gradients</h2>")
         assert ("sums in any order" in page) is (name != "unknown")
     assert _worst_case_lines(None) == []
 

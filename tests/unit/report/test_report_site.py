@@ -189,6 +189,8 @@ def damaged(results: Path) -> dict[str, str]:
     }
     certificate.write(claims / "mal.formed.json", made.claim("mal.formed", parts=[part]))
     (results / "certify" / "crashed").mkdir()
+    (results / "certify" / "unfinished").mkdir()
+    (results / "certify" / "unfinished" / certificate.JOURNAL).touch()
     return {
         "claims/cut.off.json": "cut off",
         "claims/edited.claim.json": "edited",
@@ -201,6 +203,7 @@ def damaged(results: Path) -> dict[str, str]:
         "claims/no.kernel.json": "belongs here",
         "claims/mal.formed.json": "malformed",
         "certify/crashed/certificate.json": "cannot be read",
+        "certify/unfinished/certificate.json": "not finished: run it again with --resume",
     }
 
 

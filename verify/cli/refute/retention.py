@@ -30,6 +30,7 @@ def retention(
     from counterexamples.kda._kept import Head
     from counterexamples.kda._retention import claim, table
     from verify.cli.refute import answers
+    from verify.model import digest
     from verify.model.errors import RequestError
 
     rows = _table(gates, "gates")
@@ -38,17 +39,17 @@ def retention(
         raise RequestError(f"betas must be one number per token, not rows of {len(wide)}")
     strengths = [beta for (beta,) in given_betas]
     head = Head(rows, log, strengths, _table(keys, "keys") if keys else None)
-    stem = Path(gates).stem if _is_file(gates) else "values"
-    made = claim(answers.certificate_name(name, "retention", stem), head, token)
-    if not json_output:
-        print(table(made))
     given: dict[str, Any] = {
         "gates": _text(rows),
         "log": log,
         "betas": list(map(str, strengths)),
         "token": token,
+        "keys": _text(head.keys) if head.keys else None,
     }
-    given["keys"] = _text(head.keys) if head.keys else None
+    stem = Path(gates).stem if _is_file(gates) else digest.of_json(given)[:8]
+    made = claim(answers.certificate_name(name, "retention", stem), head, token)
+    if not json_output:
+        print(table(made))
     return answers.finish(made, given, results, json_output)
 
 
