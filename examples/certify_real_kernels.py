@@ -126,6 +126,17 @@ def main() -> None:
     options = parser.parse_args()
     lines, about = [HEAD], ""
     chosen = [kernel for kernel in kernels() if options.only in f"{kernel.mechanism} {kernel.target}"]
+    if not chosen:
+        parser.error(
+            f"no kernel has {options.only!r} in its mechanism or name; without --only all are certified"
+        )
+    if options.page:
+        if options.only:
+            parser.error(
+                "--page writes the table of all kernels, but --only asks for some: leave one of them out"
+            )
+        if not options.page.is_file() or BEGIN not in options.page.read_text("utf-8"):
+            parser.error(f"--page {options.page} is no file with a line {BEGIN!r}, where the table goes")
     for number, kernel in enumerate(chosen, 1):
         print(f"{number}/{len(chosen)} {kernel.mechanism} {kernel.target}", file=sys.stderr, flush=True)
         folder = options.results / re.sub(r"\W+", "-", f"{kernel.mechanism} {kernel.target}")
@@ -141,7 +152,7 @@ def main() -> None:
         about = f"{used}, Python {made['python']}; attnproof at {made['commit']}; budget {options.budget}."
     text = "\n".join([about, "", *lines])
     print(text)
-    if options.page:
+    if options.page and about:
         before, _, rest = options.page.read_text("utf-8").partition(BEGIN)
         options.page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", "utf-8")
 

@@ -102,10 +102,10 @@ def test_the_page_gets_the_table_and_keeps_the_rest(example, tmp_path, monkeypat
             raise EnvironmentProblem("it is not installed")
         return certificate(["sampled"]), False
 
+    few = [kernel for kernel in example.kernels() if "sdpa" in kernel.target]
     monkeypatch.setattr(example, "certified", certified)
-    monkeypatch.setattr(
-        sys, "argv", ["x", "--only", "sdpa", "--page", str(page), "--results", str(tmp_path / "results")]
-    )
+    monkeypatch.setattr(example, "kernels", lambda: few)
+    monkeypatch.setattr(sys, "argv", ["x", "--page", str(page), "--results", str(tmp_path / "results")])
     for _ in range(2):
         example.main()
         text = page.read_text("utf-8")
@@ -120,3 +120,26 @@ def test_the_page_gets_the_table_and_keeps_the_rest(example, tmp_path, monkeypat
     ]
     assert len({folder for _, folder, _ in asked}) == 2
     assert all(resume for *_, resume in asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--only", "nobody"], "no kernel has 'nobody' in its mechanism or name"),
+        (["--only", "sdpa", "--page", "page.md"], "leave one of them out"),
+        (["--page", "page.md"], "page.md is no file with a line '<!-- kernels of others: begin -->'"),
+        (["--page", "nowhere.md"], "nowhere.md is no file"),
+    ],
+)
+def test_what_would_lose_a_table_is_refused_before_an_hour_of_work(
+    example, options, said, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("page.md").write_text("a page without a table\n", "utf-8")
+    monkeypatch.setattr(example, "certified", None)
+    monkeypatch.setattr(sys, "argv", ["x", *options])
+    with pytest.raises(SystemExit) as left:
+        example.main()
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+    assert Path("page.md").read_text("utf-8") == "a page without a table\n"
