@@ -123,7 +123,7 @@ def check_values(g: Tensor | None, beta: Tensor, cu_seqlens: Tensor | None) -> N
     if g is not None and g.numel() and (largest := g.max().item()) > 0:
         raise ValueError(f"g must be a natural-log decay of at most 0, but its largest entry is {largest}.")
     if beta.numel():
-        least, largest = (x.item() for x in torch.aminmax(beta))
+        least, largest = map(Tensor.item, torch.aminmax(beta))
         if least < 0 or largest > 2:
             wrong = least if least < 0 else largest
             raise ValueError(f"beta must lie in [0, 2], but it contains {wrong}.")

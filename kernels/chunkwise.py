@@ -14,7 +14,7 @@ from kernels.packing import Chunks, chunk_count
 
 Decay = NoDecay | HeadDecay | ChannelDecay
 
-_GROUP_ELEMENTS = 1 << 18
+_GROUP_ELEMENTS = 1 << 19
 """Entries of q that are brought to chunks at a time: few enough to stay in a cache."""
 
 

@@ -1,22 +1,25 @@
 """How fast the chunked delta-rule kernels are beside their peers: forward, backward, decoding, growth, floor.
 
 Every kernel must agree with the float64 reference before anything is timed. Peers and kernels are timed
-in turn, so that a busy machine slows all of them; a ratio is the median over the rounds of peer / ours.
+in turn, so that a busy machine slows all of them, each in a process of its own (`own_process`);
+a ratio is the median over the rounds of peer / ours. It is given twice: with the default settings of the
+memory allocator, and where freed memory is kept, which spares functions with large intermediate tensors
+their page faults.
 Run: ``python tests/bench/bench_kernels.py --rounds 5`` (float32, 2 threads, B 1, H 4, K = V = 128).
 """
 
 import argparse
 import statistics
-import time
 import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import torch
+from own_process import Maker, timed
 from torch import Tensor
 
-TOKENS, HEADS, WIDTH, CHUNK = 4096, 4, 128, 32
+TOKENS, HEADS, WIDTH, CHUNK, THREADS = 4096, 4, 128, 32, 2
 HF_GDN = "transformers.models.qwen3_next.modeling_qwen3_next"
 HF_KDA = "transformers.models.kimi_linear.modeling_kimi_linear"
 
@@ -113,22 +116,6 @@ def check(mechanism: str) -> None:
                 raise SystemExit(f"red: {form}_{mechanism} differs from reference_{mechanism}")
 
 
-def timed(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of each run in each round, in turn.
-
-    Each is called once more right before: otherwise it would pay for the pages that the one before, with
-    larger intermediate tensors, has just given back to the system.
-    """
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            run()
-            start = time.perf_counter()
-            run()
-            times[name].append(1e3 * (time.perf_counter() - start))
-    return times
-
-
 def with_backward(function: Callable[..., Any], tensors: list[Tensor]) -> Run:
     leaves = [x.clone().requires_grad_() for x in tensors]
 
@@ -160,20 +147,47 @@ def decode(function: Callable[..., Any], tensors: list[Tensor], steps: int = 50)
     return run
 
 
-def compare(
-    mechanism: str, what: str, form: str, make: Callable[..., Run], rounds: int, target: float
-) -> None:
-    """One row: our best time, the best time and name of the fastest peer, the ratio over the rounds."""
-    tensors = inputs(mechanism, TOKENS)
-    runs = {name: make(function, tensors) for name, function in peers(mechanism, form).items()}
-    times = timed({"ours": make(ours(mechanism, form), tensors), **runs}, rounds)
-    own = times.pop("ours")
-    fastest = min(times, key=lambda name: statistics.median(times[name]))
-    ratio = statistics.median(peer / mine for peer, mine in zip(times[fastest], own, strict=True))
+WORK: dict[str, tuple[Callable[..., Run], str, int]] = {
+    "forward": (forward, "chunked", TOKENS),
+    "forward+backward": (with_backward, "chunked", TOKENS),
+    "decode, 50 tokens": (decode, "recurrent", TOKENS),
+}
+"""Of each kind of call what makes it, the form it is made of and the tokens of its inputs."""
+
+
+def compare(mechanism: str, what: str, rounds: int, target: float) -> None:
+    """One row: our best time, the best time and name of the fastest peer, the ratio over the rounds; and
+    the ratio where memory is kept."""
+    names = ["ours", *peers(mechanism, WORK[what][1])]
+    makers: dict[str, Maker] = {name: (run_of, (mechanism, what, name)) for name in names}
+    times = timed(makers, rounds, "default")
+    fastest = min(names[1:], key=lambda name: statistics.median(times[name]))
+    kept = timed({name: makers[name] for name in ("ours", fastest)}, rounds, "kept")
     print(
-        f"{mechanism:<6} {what:<17} {min(own):9.2f} ms {min(times[fastest]):9.2f} ms  {fastest:<24}"
-        f"{ratio:6.2f} × (target {target:g})"
+        f"{mechanism:<6} {what:<17} {min(times['ours']):9.2f} ms {min(times[fastest]):9.2f} ms  {fastest:<24}"
+        f"{_ratio(times, fastest):6.2f} × (target {target:g})   {_ratio(kept, fastest):6.2f} ×",
+        flush=True,
     )
+
+
+def _ratio(times: dict[str, list[float]], peer: str) -> float:
+    return statistics.median(theirs / mine for theirs, mine in zip(times[peer], times["ours"], strict=True))
+
+
+def run_of(mechanism: str, what: str, name: str) -> Run:
+    """What ``compare`` times: one function, ours or a peer's, on the inputs of the bench."""
+    make, form, tokens = WORK[what]
+    torch.set_num_threads(THREADS)
+    warnings.filterwarnings("ignore")
+    function = ours(mechanism, form) if name == "ours" else peers(mechanism, form)[name]
+    return make(function, inputs(mechanism, tokens))
+
+
+def gemm() -> Run:
+    """A product of two matrices large enough to reach the rate of the machine."""
+    torch.set_num_threads(THREADS)
+    a = torch.randn(2048, 2048)
+    return lambda: a @ a
 
 
 def flops(mechanism: str) -> float:
@@ -187,24 +201,32 @@ def flops(mechanism: str) -> float:
 
 def floor(rounds: int) -> None:
     """Distance of the forward pass from the time its multiplications alone would take."""
-    a = torch.randn(2048, 2048)
-    rate = 2 * 2048**3 / min(timed({"gemm": lambda: a @ a}, rounds)["gemm"])
-    for mechanism in ("kda", "gdn", "delta"):
-        tensors = inputs(mechanism, TOKENS)
-        best = min(timed({"ours": forward(ours(mechanism, "chunked"), tensors)}, rounds)["ours"])
+    mechanisms = ("kda", "gdn", "delta")
+    makers: dict[str, Maker] = {name: (run_of, (name, "forward", "ours")) for name in mechanisms}
+    best = {
+        name: min(series) for name, series in timed({"gemm": (gemm, ()), **makers}, rounds, "kept").items()
+    }
+    rate = 2 * 2048**3 / best["gemm"]
+    for mechanism in mechanisms:
         least = flops(mechanism) / rate
         print(
             f"{mechanism:<6} matmul floor {least:6.1f} ms ({flops(mechanism) / 1e9:.2f} GFLOP at "
-            f"{rate / 1e6:.0f} GFLOP/s): ours is {best / least:.1f} × that"
+            f"{rate / 1e6:.0f} GFLOP/s): ours is {best[mechanism] / least:.1f} × that"
         )
+
+
+def growth_of(mechanism: str, tokens: int) -> Run:
+    """Our forward pass over so many tokens."""
+    torch.set_num_threads(THREADS)
+    return forward(ours(mechanism, "chunked"), inputs(mechanism, tokens))
 
 
 def growth(rounds: int) -> None:
     """Time per token from 1k to 32k tokens, relative to 1k."""
     for mechanism in ("kda", "gdn", "delta"):
-        lengths = [1024 << i for i in range(6)]
-        runs = {str(n): forward(ours(mechanism, "chunked"), inputs(mechanism, n)) for n in lengths}
-        best = {name: min(series) / int(name) for name, series in timed(runs, rounds).items()}
+        makers: dict[str, Maker] = {str(1024 << i): (growth_of, (mechanism, 1024 << i)) for i in range(6)}
+        times = timed(makers, rounds, "kept")
+        best = {name: min(series) / int(name) for name, series in times.items()}
         series = "  ".join(f"{int(name) // 1024}k {cost / best['1024']:.2f}" for name, cost in best.items())
         print(f"{mechanism:<6} time per token by T, relative to 1k: {series}")
 
@@ -226,7 +248,7 @@ def strong_gates() -> None:
 def main() -> None:
     """Check, then print one table."""
     warnings.filterwarnings("ignore")
-    torch.set_num_threads(2)
+    torch.set_num_threads(THREADS)
     parser = argparse.ArgumentParser(description="Times the delta-rule kernels beside their peers.")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is timed (default 5)")
     rounds = parser.parse_args().rounds
@@ -235,13 +257,13 @@ def main() -> None:
     print(
         f"float32, 2 threads, B 1, H {HEADS}, K = V = {WIDTH}, T = {TOKENS}; all kernels agree with reference"
     )
-    print(f"{'':<24} {'ours':>12} {'fastest peer':>12}")
+    print(f"{'':<24} {'ours':>12} {'fastest peer':>12} {'ratio':>32} {'memory kept':>24}")
     for mechanism, target in (("kda", 6.0), ("gdn", 2.0), ("delta", 2.0)):
-        compare(mechanism, "forward", "chunked", forward, rounds, target)
+        compare(mechanism, "forward", rounds, target)
     for mechanism in ("kda", "gdn", "delta"):
-        compare(mechanism, "forward+backward", "chunked", with_backward, max(2, rounds // 2), 2.0)
+        compare(mechanism, "forward+backward", max(2, rounds // 2), 2.0)
     for mechanism in ("kda", "gdn", "delta"):
-        compare(mechanism, "decode, 50 tokens", "recurrent", decode, rounds, 1.5)
+        compare(mechanism, "decode, 50 tokens", rounds, 1.5)
     strong_gates()
     floor(rounds)
     growth(max(2, rounds // 2))

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from kernels import chunkwise
+
 LENGTHS = [0, 1, 15, 16, 17, 63, 64, 65]
 CHUNKS = [1, 2, 3, 16, 17, 64, 200]
 
@@ -32,8 +34,11 @@ def test_forms_agree_bit_for_bit(mechanism, tokens, keys, reset, dtype):
         assert_same(chunked, expected, dtype)
 
 
+@pytest.mark.parametrize("elements", [1, 1024, chunkwise._GROUP_ELEMENTS])
 @pytest.mark.parametrize("chunk_size", [1, 3, 16, 64])
-def test_gradients_agree_bit_for_bit(mechanism, chunk_size):
+def test_gradients_agree_bit_for_bit(mechanism, chunk_size, elements, monkeypatch):
+    # Chunks are worked on in groups that stay in a cache; inputs this small would all lie in one.
+    monkeypatch.setattr(chunkwise, "_GROUP_ELEMENTS", elements)
     inputs = mechanism.integers(21)
 
     def gradients(kernel, **options):
@@ -41,7 +46,7 @@ def test_gradients_agree_bit_for_bit(mechanism, chunk_size):
         o, state = kernel(**leaves, output_final_state=True, **options)
         weights = torch.arange(o.numel(), dtype=torch.float64).reshape(o.shape) % 5 - 2
         ((weights * o).sum() + 3 * state.sum()).backward()
-        return {name: leaf.grad for name, leaf in leaves.items()}
+        return {"o": o.detach(), "state": state.detach()} | {name: leaf.grad for name, leaf in leaves.items()}
 
     expected = gradients(mechanism.reference)
     chunked = gradients(mechanism.chunked, chunk_size=chunk_size)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from dplr_family import family, packed
 
+from kernels import chunkwise
 from verify.numbers.exact import Exact
 
 CHUNKS = [1, 2, 3, 16, 17, 64, 200]
@@ -120,11 +121,14 @@ def gradients(kernel, inputs, **options):
     o, state = kernel(**(inputs | leaves), output_final_state=True, **options)
     weights = torch.arange(o.numel(), dtype=torch.float64).reshape(o.shape) % 5 - 2
     ((weights * o).sum() + 3 * state.sum()).backward()
-    return {name: leaf.grad for name, leaf in leaves.items()}
+    return {"o": o.detach(), "state": state.detach()} | {name: leaf.grad for name, leaf in leaves.items()}
 
 
+@pytest.mark.parametrize("elements", [1, 1024, chunkwise._GROUP_ELEMENTS])
 @pytest.mark.parametrize("offsets", [None, OFFSETS])
-def test_gradients_agree_bit_for_bit(mechanism, offsets):
+def test_gradients_agree_bit_for_bit(mechanism, offsets, elements, monkeypatch):
+    # Chunks are worked on in groups that stay in a cache; inputs this small would all lie in one.
+    monkeypatch.setattr(chunkwise, "_GROUP_ELEMENTS", elements)
     inputs = mechanism.integers(40, seed=1)
     if offsets is not None:
         inputs = packed(inputs, offsets)
