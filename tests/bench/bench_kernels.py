@@ -252,6 +252,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Times the delta-rule kernels beside their peers.")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is timed (default 5)")
     rounds = parser.parse_args().rounds
+    if rounds < 1:
+        parser.error(f"--rounds must be at least 1, but it is {rounds}.")
     for mechanism in ("kda", "gdn", "delta"):
         check(mechanism)
     print(
