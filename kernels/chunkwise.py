@@ -69,22 +69,22 @@ def forward(
         strength = chunks.arrange(beta.unsqueeze(-1), first, last)
         inverse = unit_lower_inverse(decay.kk * strength.mT)
         writes = strength * inverse
-        matrices = decay.reader.flatten(-3, -2), scale * decay.qk @ writes, decay.to_state(writes), inverse
-        parts = [steps(x, last - first) for x in (*matrices, decay.read_decay, decay.total)]
-        scan = zip(chunks.pieces(v, first, last), chunks.pieces(o, first, last), *parts, strict=True)
-        for c, (value, out, reader, mixed, end, solve, read_decay, total) in enumerate(scan, first):
+        residuals = chunks.arrange(v, first, last, apart=True)
+        reads = torch.empty_like(residuals)
+        matrices = *decay.start.unbind(-2), scale * decay.qk @ writes, decay.to_state(writes), decay.total
+        scan = zip(*(steps(x, last - first) for x in (residuals, reads, *matrices)), strict=True)
+        for c, (residual, read, key, query, mixed, end, total) in enumerate(scan, first):
             current = running[chunks.sequence[c]]
-            reads = torch.bmm(reader, current).view(batch * heads, chunks.rows, 2, v.shape[3])
-            if read_decay is not None:
-                reads *= read_decay
-            predicted, read = reads.unbind(2)
-            residual = chunks.padded(value) - predicted
-            out.copy_(torch.baddbmm(read, mixed, residual, beta=scale)[:, : out.shape[2]].view_as(out))
             if save:
-                states[:, c], errors[:, c] = current, torch.bmm(solve, residual)
+                states[:, c] = current
+            residual.baddbmm_(key, current, alpha=-1)
+            torch.bmm(query, current, out=read).baddbmm_(mixed, residual, beta=scale)
             if total is not None:
                 current *= total
             current.baddbmm_(end, residual)
+        chunks.restore(reads, o, first)
+        if save:
+            errors[:, first:last] = (inverse @ residuals).flatten(0, 1)
     final = torch.cat(running).unflatten(0, state.shape[:2])
     return Forward(o, final, *(x.flatten(1, 2).unflatten(0, (batch, heads)) for x in (states, errors)))
 

@@ -1,6 +1,5 @@
 """Sequences packed along the token axis: offsets, their checks, and the chunks they are cut into."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -65,9 +64,14 @@ class Chunks:
             self.spans += [(first, min(first + chunk_size, end)) for first in starts]
             self.sequence += [n] * len(starts)
 
-    def arrange(self, x: Tensor, first: int, last: int) -> Tensor:
-        """[B, T, H, X] to contiguous [B, H, last - first, rows, X]: the chunks first ... last - 1."""
-        rows = x.new_empty(x.shape[0], x.shape[2], last - first, self.rows, x.shape[3])
+    def arrange(self, x: Tensor, first: int, last: int, apart: bool = False) -> Tensor:
+        """[B, T, H, X] to contiguous [B, H, last - first, rows, X]: the chunks first ... last - 1.
+
+        ``apart``: chunk after chunk in memory, so that each chunk is contiguous instead of the whole.
+        """
+        shape = x.shape[0], x.shape[2], last - first, self.rows, x.shape[3]
+        order = (2, 0, 1, 3, 4) if apart else (0, 1, 2, 3, 4)
+        rows = torch.empty_permuted(shape, order, dtype=x.dtype, device=x.device)
         self._fill(rows, x, first, last)
         return rows
 
@@ -83,7 +87,7 @@ class Chunks:
             rows.copy_(whole)
             return
         rows.zero_()
-        for c, piece in enumerate(self.pieces(x, first, last)):
+        for c, piece in enumerate(self._pieces(x, first, last)):
             rows[:, :, c, : piece.shape[2]] = piece
 
     def restore(self, rows: Tensor, out: Tensor, first: int) -> None:
@@ -92,21 +96,12 @@ class Chunks:
         if (whole := self._whole(out, first, last)) is not None:
             whole.copy_(rows)
             return
-        for c, piece in enumerate(self.pieces(out, first, last)):
+        for c, piece in enumerate(self._pieces(out, first, last)):
             piece.copy_(rows[:, :, c, : piece.shape[2]])
 
-    def pieces(self, x: Tensor, first: int, last: int) -> Sequence[Tensor]:
+    def _pieces(self, x: Tensor, first: int, last: int) -> list[Tensor]:
         """Of each of the chunks first ... last - 1 its tokens, as views [B, H, tokens, X] of [B, T, H, X]."""
-        if (whole := self._whole(x, first, last)) is not None:
-            return whole.unbind(2)
         return [x[:, start:end].transpose(1, 2) for start, end in self.spans[first:last]]
-
-    def padded(self, piece: Tensor) -> Tensor:
-        """The rows of one chunk, [B * H, rows, X], from its tokens [B, H, tokens, X]."""
-        rows, missing = piece.flatten(0, 1), self.rows - piece.shape[2]
-        if not missing:
-            return rows
-        return torch.cat([rows, rows.new_zeros(rows.shape[0], missing, rows.shape[2])], dim=1)
 
     def _whole(self, x: Tensor, first: int, last: int) -> Tensor | None:
         """View [B, H, last - first, rows, X] of x [B, T, H, X] where no chunk has a neutral row."""

@@ -7,10 +7,9 @@ class NoDecay:
     """Keys and queries kq [..., C, 2, K], keys first; members as of ``ChannelDecay``."""
 
     total: Tensor | None = None
-    read_decay: Tensor | None = None
 
     def __init__(self, kq: Tensor) -> None:
-        self.start = self.reader = kq
+        self.start = kq
         self.k_end = kq[..., 0, :]
         self.kk, qk = plain_scores(kq).unbind(-2)
         self.qk = qk.tril()

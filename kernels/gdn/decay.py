@@ -11,8 +11,7 @@ from kernels.exponents import adjoint_levels, block_decays, levels
 class HeadDecay:
     """Keys and queries kq [..., C, 2, K] with log decays g [..., C, 1]; members as of ``ChannelDecay``.
 
-    One decay for all channels factors out of every dot product: what kq makes of a state or of a key is
-    decayed, not kq.
+    One decay for all channels factors out of the scores: they are decayed, not kq.
     """
 
     def __init__(self, kq: Tensor, g: Tensor) -> None:
@@ -25,31 +24,27 @@ class HeadDecay:
         self._between = between.unsqueeze(-2)
         self._scores = plain_scores(kq) * self._between
         self.kk, self.qk = self._scores.unbind(-2)
-        self.reader, self.read_decay = kq, into
+        self._kq, self._into, self.start = kq, into, into * kq
         self.total = decays[-1]
 
     def to_state(self, writes: Tensor) -> Tensor:
-        return self.reader[..., 0, :].mT @ (self._to_end * writes)
-
-    @property
-    def start(self) -> Tensor:
-        return self.read_decay * self.reader
+        return self._kq[..., 0, :].mT @ (self._to_end * writes)
 
     @property
     def k_end(self) -> Tensor:
-        return self._to_end * self.reader[..., 0, :]
+        return self._to_end * self._kq[..., 0, :]
 
     def backward(
         self, d_start: Tensor, d_end: Tensor, d_total: Tensor, d_scores: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Gradients of kq and g from those of the members, d_scores [..., C, 2, C] lower triangular."""
-        d_start, d_end = self.read_decay * d_start, self._to_end * d_end
-        d_kq = plain_scores_backward(self.reader, d_scores * self._between)
+        d_start, d_end = self._into * d_start, self._to_end * d_end
+        d_kq = plain_scores_backward(self._kq, d_scores * self._between)
         d_kq += d_start
         d_kq[..., 0, :] += d_end
-        d_into = (d_start * self.reader).sum((-2, -1)).unsqueeze(-1)
+        d_into = (d_start * self._kq).sum((-2, -1)).unsqueeze(-1)
         d_into[..., -1:, :] += d_total.sum(-2, keepdim=True) * self.total
-        d_out_of = (d_end * self.reader[..., 0, :]).sum(-1, keepdim=True)
+        d_out_of = (d_end * self._kq[..., 0, :]).sum(-1, keepdim=True)
         d_between = (d_scores * self._scores).sum(-2)
         for width, into, out_of in adjoint_levels(d_into, d_out_of):
             crossing = crossing_blocks(d_between, width)

@@ -17,11 +17,9 @@ class ChannelDecay:
     formed: a key that is written does not predict itself. No [C, C, K] array exists, and no exponent is
     above 0 (`kernels.exponents`). ``adjoint`` keeps what `backward` needs.
 
-    What is read from the state before the chunk is ``start`` times the state, which is ``reader`` times the
-    state, times ``read_decay`` where that is not None; `to_state` is ``k_end``^T times a matrix.
+    What is read from the state before the chunk is ``start`` times the state; `to_state` is ``k_end``^T times
+    a matrix.
     """
-
-    read_decay: Tensor | None = None
 
     def __init__(self, kq: Tensor, g: Tensor, adjoint: bool) -> None:
         k, q = kq.unbind(-2)
@@ -30,7 +28,6 @@ class ChannelDecay:
         self.kk, self.qk = scores.unbind(-2)
         self.qk.diagonal(dim1=-2, dim2=-1).copy_((q * k).sum(-1))
         self.start, self.k_end = self._decays[0].unsqueeze(-2) * kq, torch.empty_like(g).copy_(k)
-        self.reader = self.start
         self._levels = []
         for width, later, earlier in levels(self.start, self.k_end, self._decays):
             products = later.flatten(-3, -2) @ earlier.mT

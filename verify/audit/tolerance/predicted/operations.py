@@ -7,12 +7,13 @@ from torch import Tensor
 # Their results are among their operands, constants or integers, so that there is nothing to round.
 _MOVE_NAMES = """
 abs alias amax amin arange as_strided cat ceil clamp clamp_max clamp_min clone constant_pad_nd copy_
-detach diag_embed diagonal diagonal_backward diagonal_copy empty empty_like expand eye fill_ flip
-floor full full_like gather index index_copy index_fill index_select lift_fresh _local_scalar_dense
-masked_fill masked_scatter max maximum min minimum neg new_empty new_full new_ones new_zeros ones ones_like
-permute relu repeat _reshape_alias roll round scalar_tensor select select_backward select_scatter
-sign slice slice_backward slice_scatter split split_with_sizes squeeze stack t _to_copy transpose
-tril triu trunc unbind unfold _unsafe_view unsqueeze view where zero_ zeros zeros_like
+detach diag_embed diagonal diagonal_backward diagonal_copy empty empty_like empty_permuted expand eye
+fill_ flip floor full full_like gather index index_copy index_fill index_select lift_fresh
+_local_scalar_dense masked_fill masked_scatter max maximum min minimum neg new_empty new_full new_ones
+new_zeros ones ones_like permute relu repeat _reshape_alias roll round scalar_tensor select
+select_backward select_scatter sign slice slice_backward slice_scatter split split_with_sizes squeeze
+stack t _to_copy transpose tril triu trunc unbind unfold _unsafe_view unsqueeze view where zero_ zeros
+zeros_like
 """
 # One operation of IEEE arithmetic, rounded once.
 _ROUNDED_NAMES = "add div mul reciprocal sqrt square sub"
