@@ -4,6 +4,6 @@ import importlib
 
 
 def call(*, form, **keywords):
-    mechanism = form.partition("_")[2]
-    module = importlib.import_module(f"kernels.{mechanism}.{form.partition('_')[0]}")
+    kind, _, mechanism = form.rpartition("_")
+    module = importlib.import_module(f"kernels.{mechanism}.{'triton_tiled' if kind == 'triton' else kind}")
     return getattr(module, form)(**keywords)
