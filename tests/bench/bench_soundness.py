@@ -30,6 +30,7 @@ from verify.audit.reference.ball import PRECISION, balls
 from verify.audit.reference.confirm import Row, compare
 from verify.audit.reference.results import Reference, float64_reference
 from verify.audit.tolerance.predicted import model
+from verify.audit.tolerance.predicted.bounds import underflow
 from verify.audit.tolerance.predicted.prediction import Algorithm, predict
 from verify.audit.tolerance.worst_case.rigorous import WorstCase, derivation, worst_case
 from verify.numbers.formats import FLOAT32, Format
@@ -186,12 +187,14 @@ def _directed(case: Case, algorithm: Algorithm, reference: Reference, bound: Wor
 
 
 def _over_sigma(case: Case, algorithm: Algorithm, reference: Reference, output: Array) -> list[float]:
-    """The errors of output rows in units of their predicted standard deviation, where that is not 0."""
+    """The errors of output rows in units of their predicted deviation, where it is above what may underflow,
+    which the prediction leaves to the tolerance."""
     predicted = predict(case, reference, algorithm, seed=case.seed).output
     error = np.linalg.norm(output - reference.output, axis=-1)
     # Beside the reference's own error, which the tolerance adds.
     error = np.maximum(error - reference.output_error, 0.0)
-    return [float(f"{x:.3g}") for x in (error[predicted > 0] / predicted[predicted > 0])]
+    decides = predicted > underflow(case, algorithm)[0]
+    return [float(f"{x:.3g}") for x in error[decides] / predicted[decides]]
 
 
 def campaign(cells: int, seed: int, folder: Path, only: Sequence[str] = ()) -> list[dict[str, Any]]:
