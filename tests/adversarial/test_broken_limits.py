@@ -22,7 +22,7 @@ from verify.audit.inputs.probes import probe
 from verify.audit.laboratory import Laboratory
 from verify.audit.samples import samples
 from verify.audit.subject.target import Target
-from verify.checkers.kernel_certificate import sample_faults
+from verify.checkers.kernel_samples import sample_faults
 
 RUNS = 12
 FAULTS = [

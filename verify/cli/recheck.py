@@ -34,7 +34,8 @@ def recheck(paths: Paths = None, jobs: Cores = CORES) -> int:
         print(f"{'FAILS' if outcome.faults else 'holds':<9} {path}: {outcome.summary}")
         for fault in outcome.faults:
             print(f"          {fault}")
-    print(f"{len(files)} certificates: {len(files) - failed - broken} hold, {failed} fail, {broken} unusable")
+    counted = f"{len(files)} certificate{'s' * (len(files) != 1)}"
+    print(f"{counted}: {len(files) - failed - broken} hold, {failed} fail, {broken} unusable")
     return 1 if failed else 2 if broken else 0
 
 

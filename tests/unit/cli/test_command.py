@@ -68,7 +68,7 @@ def test_prove_writes_a_certificate_that_rechecks(tmp_path: Path) -> None:
     assert json.loads(again.stdout)[0]["verdict"] == "proved"
     checked = run("recheck", cwd=tmp_path)
     assert checked.returncode == 0, checked.stdout
-    assert "1 certificates: 1 hold, 0 fail, 0 unusable" in checked.stdout
+    assert "1 certificate: 1 hold, 0 fail, 0 unusable" in checked.stdout
 
 
 def test_broken_certificates_are_named_and_the_others_still_checked(tmp_path: Path) -> None:
