@@ -24,12 +24,13 @@ def scan_tokens(
     batch, tokens, heads, values = v.shape
     rows, keys = batch * heads, q.shape[3]
     # Batch and heads in one leading axis: one token's rows are [N, 1, K] and [N, 1, V].
+    split = _one_token if tokens == 1 else _by_token
     by_token = (
-        _by_token(q, rows, 1, keys),
-        _by_token(k, rows, 1, keys),
-        _by_token(v, rows, 1, values),
-        [None] * tokens if g is None else _by_token(g.exp(), rows, g.shape[3], 1),
-        _by_token(beta, rows, 1, 1),
+        split(q, rows, 1, keys),
+        split(k, rows, 1, keys),
+        split(v, rows, 1, values),
+        [None] * tokens if g is None else split(g.exp(), rows, g.shape[3], 1),
+        split(beta, rows, 1, 1),
     )
     state = state.reshape(rows, keys, values)
     # A decayed state is ours to overwrite, unless autograd has kept it.
@@ -45,10 +46,14 @@ def scan_tokens(
     return _in_order(outputs, v), state.view(batch, heads, keys, values)
 
 
-def _by_token(x: Tensor, *shape: int) -> list[Tensor]:
+def _by_token(x: Tensor, rows: int, height: int, width: int) -> list[Tensor]:
     """The tokens of x [B, T, ...], each of the shape given."""
-    # A decoder makes five such calls a token: no unbind for a single one.
-    return [token.reshape(*shape) for token in (x.unbind(1) if x.shape[1] != 1 else [x])]
+    return [token.reshape(rows, height, width) for token in x.unbind(1)]
+
+
+def _one_token(x: Tensor, rows: int, height: int, width: int) -> tuple[Tensor]:
+    """The same of a single token, without what `unbind` costs a decoder at every call."""
+    return (x.reshape(rows, height, width),)
 
 
 def _in_order(rows: list[Tensor], like: Tensor) -> Tensor:
