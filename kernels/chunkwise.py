@@ -58,8 +58,9 @@ def forward(
     chunks = Chunks(v.shape[1], chunk_size, cu_seqlens)
     batch, heads = v.shape[::2][:2]
     # The batch and the heads in one leading axis: the scan is made of plain batched products. They write
-    # into the running states, so these are copies.
-    running = [x.clone() for x in (state.unbind() if chunks.packed else [state.flatten(0, 1)])]
+    # into the running states, so these are copies, and contiguous, as fast products want them.
+    states_before = state.unbind() if chunks.packed else [state.flatten(0, 1)]
+    running = [x.clone(memory_format=torch.contiguous_format) for x in states_before]
     count = chunk_count(v.shape[1], chunk_size, cu_seqlens) if save else 0
     states = v.new_zeros(batch * heads, count, *state.shape[2:])
     errors = v.new_zeros(batch * heads, count, chunks.rows, v.shape[3])
