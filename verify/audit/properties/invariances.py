@@ -158,6 +158,5 @@ def _judged(lab: Laboratory, name: str, statement: str, runs: Sequence[tuple[Cas
             evidence = f"{detail}; the plain call is within {own:.2g} of the tolerance"
             finding = Finding(f"{name}: wrong numbers", f"not so: {statement}", evidence)
             return Property(name, statement, Verdict.REFUTED, detail, finding)
-    return Property(
-        name, statement, Verdict.SAMPLED, f"{len(runs)} runs: at most {worst:.2g} of the tolerance"
-    )
+    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    return Property(name, statement, Verdict.SAMPLED, f"{counted}: at most {worst:.2g} of the tolerance")
